@@ -1,0 +1,1 @@
+//! Races in GPU kernels, found without a GPU.

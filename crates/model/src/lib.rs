@@ -1,0 +1,1 @@
+//! The words every other crate speaks: ids, accesses, events, findings.

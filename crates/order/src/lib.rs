@@ -1,0 +1,1 @@
+//! Which steps are concurrent: vector clocks and epochs.

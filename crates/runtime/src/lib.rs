@@ -1,0 +1,1 @@
+//! What is linked into the program under test.

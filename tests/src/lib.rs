@@ -1,0 +1,1 @@
+//! Deadheat's own tests.
