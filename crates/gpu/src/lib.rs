@@ -1,1 +1,8 @@
 //! Races in GPU kernels, found without a GPU.
+//!
+//! `ptx` reads PTX, `cfg` finds where diverged lanes meet again, `machine` runs kernels on the CPU warp by warp,
+//! `check` watches them for races, `analyze` decides what can be decided before running, `frontend` compiles CUDA
+//! and OpenCL and serves the command line.
+
+pub mod cfg;
+pub mod ptx;

@@ -1,0 +1,730 @@
+//! The PTX parser: modules, variables, functions and statements. Operands are in `operands`.
+//!
+//! Errors carry the line; nesting and sizes are bounded, so hostile text ends in an error and not in a hang.
+
+use std::collections::HashMap;
+
+use super::PtxError;
+use super::lex::{Tok, Token, lex};
+use super::types::{Function, Instr, Loc, Module, Operand, Reg, Space, Ty, Var, VarId};
+
+/// Deepest nesting of `{ }` in a function or an initializer.
+const MAX_DEPTH: usize = 64;
+/// Largest variable.
+const MAX_VAR: u64 = 1 << 34;
+
+/// What a name means in a scope.
+#[derive(Clone, Debug)]
+pub(super) enum Named {
+    Reg(Reg),
+    Var(VarId),
+    /// A `.shared` variable of the function, under its unique name.
+    Global(String),
+}
+
+#[derive(Default)]
+pub(super) struct Scope {
+    pub names: HashMap<String, Named>,
+    /// `.reg .b32 %r<9>`: prefix, type, count.
+    pub ranges: Vec<(String, Ty, u64)>,
+}
+
+pub(super) struct Parser<'a> {
+    toks: Vec<Token<'a>>,
+    pos: usize,
+    pub scopes: Vec<Scope>,
+    pub regs: Vec<(String, Ty)>,
+    pub vars: Vec<Var>,
+    loc: Loc,
+    inlined_at: Option<Loc>,
+    module: Module,
+}
+
+/// Parses a whole PTX module.
+///
+/// # Errors
+/// The first thing that is not PTX, with its line.
+pub fn parse(text: &str) -> Result<Module, PtxError> {
+    let mut p = Parser {
+        toks: lex(text)?,
+        pos: 0,
+        scopes: Vec::new(),
+        regs: Vec::new(),
+        vars: Vec::new(),
+        loc: Loc::default(),
+        inlined_at: None,
+        module: Module::default(),
+    };
+    p.module()?;
+    let mut module = p.module;
+    blame_callers_of_toolkit_headers(&mut module);
+    Ok(module)
+}
+
+/// An access inside a toolkit header (an `atomicAdd` wrapper) belongs to the line that called it.
+fn blame_callers_of_toolkit_headers(m: &mut Module) {
+    let toolkit: Vec<u32> = m
+        .files
+        .iter()
+        .filter(|(_, n)| {
+            let name = n.rsplit('/').next().unwrap_or(n);
+            n.contains("/include/") && (name.ends_with(".hpp") || name.contains("intrinsics") || name.starts_with("sm_"))
+        })
+        .map(|(k, _)| *k)
+        .collect();
+    for f in &mut m.functions {
+        for i in &mut f.body {
+            if let (true, Some(at)) = (toolkit.contains(&i.loc.file), i.inlined_at) {
+                i.loc = at;
+            }
+        }
+    }
+}
+
+impl<'a> Parser<'a> {
+    pub fn line(&self) -> u32 {
+        self.toks.get(self.pos).or(self.toks.last()).map_or(1, |t| t.line)
+    }
+
+    pub fn err<T>(&self, what: impl Into<String>) -> Result<T, PtxError> {
+        Err(PtxError::new(self.line(), what))
+    }
+
+    pub fn peek(&self) -> Option<&Tok<'a>> {
+        self.toks.get(self.pos).map(|t| &t.tok)
+    }
+
+    pub fn peek2(&self) -> Option<&Tok<'a>> {
+        self.toks.get(self.pos + 1).map(|t| &t.tok)
+    }
+
+    pub fn next(&mut self) -> Option<Tok<'a>> {
+        let t = self.toks.get(self.pos).map(|t| t.tok.clone());
+        self.pos += usize::from(t.is_some());
+        t
+    }
+
+    pub fn is(&self, c: char) -> bool {
+        self.peek() == Some(&Tok::Punct(c))
+    }
+
+    pub fn eat(&mut self, c: char) -> bool {
+        let yes = self.is(c);
+        self.pos += usize::from(yes);
+        yes
+    }
+
+    pub fn expect(&mut self, c: char) -> Result<(), PtxError> {
+        if self.eat(c) {
+            return Ok(());
+        }
+        let found = self.describe();
+        self.err(format!("expected `{c}`, found {found}"))
+    }
+
+    pub fn describe(&self) -> String {
+        match self.peek() {
+            None => "the end of the file".into(),
+            Some(Tok::Ident(s)) => format!("`{s}`"),
+            Some(Tok::Dot(s)) => format!("`.{s}`"),
+            Some(Tok::Int(v)) => format!("`{v}`"),
+            Some(Tok::F32(_) | Tok::F64(_)) => "a floating-point number".into(),
+            Some(Tok::Str(s)) => format!("\"{}\"", s.chars().take(40).collect::<String>()),
+            Some(Tok::Punct(c)) => format!("`{c}`"),
+        }
+    }
+
+    pub fn eat_dot(&mut self, name: &str) -> bool {
+        let yes = matches!(self.peek(), Some(Tok::Dot(s)) if *s == name);
+        self.pos += usize::from(yes);
+        yes
+    }
+
+    pub fn int(&mut self) -> Result<u64, PtxError> {
+        match self.peek() {
+            Some(&Tok::Int(v)) => {
+                self.pos += 1;
+                Ok(v)
+            }
+            _ => {
+                let found = self.describe();
+                self.err(format!("expected a number, found {found}"))
+            }
+        }
+    }
+
+    fn small(&mut self) -> Result<u32, PtxError> {
+        let v = self.int()?;
+        u32::try_from(v).or_else(|_| self.err(format!("{v} is too large here")))
+    }
+
+    fn ident(&mut self) -> Result<&'a str, PtxError> {
+        match self.peek() {
+            Some(&Tok::Ident(s)) => {
+                self.pos += 1;
+                Ok(s)
+            }
+            _ => {
+                let found = self.describe();
+                self.err(format!("expected a name, found {found}"))
+            }
+        }
+    }
+
+    /// Skips to behind the next `;` (or to a `{`, which stays).
+    fn skip_statement(&mut self) {
+        while let Some(t) = self.peek() {
+            if *t == Tok::Punct('{') {
+                return;
+            }
+            let end = *t == Tok::Punct(';');
+            self.pos += 1;
+            if end {
+                return;
+            }
+        }
+    }
+
+    fn skip_braces(&mut self) -> Result<(), PtxError> {
+        self.expect('{')?;
+        let mut depth = 1;
+        while depth > 0 {
+            match self.next() {
+                None => return self.err("a `{` is never closed"),
+                Some(Tok::Punct('{')) => depth += 1,
+                Some(Tok::Punct('}')) => depth -= 1,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn module(&mut self) -> Result<(), PtxError> {
+        while let Some(t) = self.peek().cloned() {
+            match t {
+                Tok::Punct(';') => self.pos += 1,
+                Tok::Dot(d) => self.top(d)?,
+                _ => {
+                    let found = self.describe();
+                    return self.err(format!("expected a directive, found {found}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn top(&mut self, d: &str) -> Result<(), PtxError> {
+        match d {
+            "version" => {
+                self.pos += 1;
+                match self.next() {
+                    Some(Tok::F64(b)) => {
+                        let v = f64::from_bits(b);
+                        self.module.version = (v as u32, ((v * 10.0).round() as u32) % 10);
+                    }
+                    Some(Tok::Int(v)) => self.module.version = (v as u32, 0),
+                    _ => return self.err("expected a version number after .version"),
+                }
+            }
+            "target" => {
+                self.pos += 1;
+                self.module.target = self.ident()?.to_string();
+                while self.eat(',') {
+                    self.ident()?;
+                }
+            }
+            "address_size" => {
+                self.pos += 1;
+                if self.int()? != 64 {
+                    return self.err("only 64-bit PTX is understood; compile for a 64-bit target");
+                }
+            }
+            "file" => self.file()?,
+            "section" => {
+                self.pos += 1;
+                while !self.is('{') && self.peek().is_some() {
+                    self.pos += 1;
+                }
+                self.skip_braces()?;
+            }
+            "loc" => self.loc()?,
+            "pragma" | "alias" => self.skip_statement(),
+            "visible" | "extern" | "weak" | "common" | "entry" | "func" | "global" | "const" | "shared" => {
+                self.linked()?;
+            }
+            other => return self.err(format!("`.{other}` is not known outside a function")),
+        }
+        Ok(())
+    }
+
+    fn file(&mut self) -> Result<(), PtxError> {
+        self.pos += 1;
+        let id = self.small()?;
+        match self.next() {
+            Some(Tok::Str(s)) => {
+                self.module.files.insert(id, s.to_string());
+            }
+            _ => return self.err("expected a file name in quotes after .file"),
+        }
+        while self.eat(',') {
+            self.int()?;
+        }
+        Ok(())
+    }
+
+    fn loc(&mut self) -> Result<(), PtxError> {
+        self.pos += 1;
+        self.loc = Loc { file: self.small()?, line: self.small()?, column: self.small()? };
+        self.inlined_at = None;
+        while self.eat(',') {
+            match self.ident()? {
+                "function_name" => {
+                    self.ident()?;
+                    if self.eat('+') {
+                        self.int()?;
+                    }
+                }
+                "inlined_at" => {
+                    self.inlined_at = Some(Loc { file: self.small()?, line: self.small()?, column: self.small()? });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn linked(&mut self) -> Result<(), PtxError> {
+        let mut is_extern = false;
+        loop {
+            match self.peek() {
+                Some(Tok::Dot("visible" | "weak" | "common")) => self.pos += 1,
+                Some(Tok::Dot("extern")) => {
+                    is_extern = true;
+                    self.pos += 1;
+                }
+                Some(Tok::Dot("entry" | "func")) => return self.function(is_extern),
+                Some(Tok::Dot("global" | "const" | "shared")) => {
+                    let vars = self.variables(is_extern)?;
+                    self.module.globals.extend(vars);
+                    return Ok(());
+                }
+                _ => {
+                    let found = self.describe();
+                    return self.err(format!("expected a variable or function, found {found}"));
+                }
+            }
+        }
+    }
+
+    /// `.space [.align n] [.attribute(..)] .type name[dims] [= init], ...;`
+    fn variables(&mut self, is_extern: bool) -> Result<Vec<Var>, PtxError> {
+        let space = match self.next() {
+            Some(Tok::Dot("global")) => Space::Global,
+            Some(Tok::Dot("const")) => Space::Const,
+            Some(Tok::Dot("shared")) => Space::Shared,
+            Some(Tok::Dot("local")) => Space::Local,
+            Some(Tok::Dot("param")) => Space::Param,
+            _ => return self.err("expected a state space"),
+        };
+        let mut out = vec![self.variable(space, is_extern, None)?];
+        while self.eat(',') {
+            let like = out[0].clone();
+            out.push(self.variable(space, is_extern, Some(&like))?);
+        }
+        self.expect(';')?;
+        Ok(out)
+    }
+
+    fn variable(&mut self, space: Space, is_extern: bool, like: Option<&Var>) -> Result<Var, PtxError> {
+        let (mut ty, mut align, mut vector) = (None, 0, 1u64);
+        if let Some(l) = like {
+            ty = Some(l.ty);
+            align = l.align;
+        }
+        while let Some(Tok::Dot(d)) = self.peek().cloned() {
+            self.pos += 1;
+            match d {
+                "align" => align = self.small()?,
+                "v2" => vector = 2,
+                "v4" => vector = 4,
+                "ptr" | "global" | "shared" | "const" | "local" | "unified" => {}
+                "attribute" => {
+                    self.expect('(')?;
+                    while !self.eat(')') {
+                        if self.next().is_none() {
+                            return self.err("`(` is never closed");
+                        }
+                    }
+                }
+                d => match Ty::parse(d) {
+                    Some(t) => ty = Some(t),
+                    None if matches!(d, "texref" | "samplerref" | "surfref") => ty = Some(Ty::B64),
+                    None => return self.err(format!("`.{d}` is not a type")),
+                },
+            }
+        }
+        let Some(ty) = ty else { return self.err("a variable without a type") };
+        let line = self.line();
+        let name = self.ident()?.to_string();
+        let mut count = vector;
+        let mut open = false;
+        while self.eat('[') {
+            if self.eat(']') {
+                open = true;
+                continue;
+            }
+            let n = self.int()?;
+            self.expect(']')?;
+            count = count.saturating_mul(n);
+        }
+        let mut v = Var {
+            name,
+            space,
+            ty,
+            align: align.max(ty.bytes() * vector as u32).next_power_of_two().min(1 << 16),
+            size: if open { 0 } else { count.saturating_mul(u64::from(ty.bytes())) },
+            init: Vec::new(),
+            relocs: Vec::new(),
+            is_extern,
+            line,
+        };
+        if align > 0 {
+            v.align = align.next_power_of_two().min(1 << 16);
+        }
+        if self.eat('=') {
+            self.initializer(&mut v, 0)?;
+            if v.size == 0 {
+                v.size = v.init.len() as u64;
+            }
+        }
+        if v.size > MAX_VAR || v.init.len() as u64 > v.size {
+            return self.err(format!("`{}` does not fit its size", v.name));
+        }
+        Ok(v)
+    }
+
+    fn initializer(&mut self, v: &mut Var, depth: usize) -> Result<(), PtxError> {
+        if depth > MAX_DEPTH {
+            return self.err("initializers nest too deep");
+        }
+        if self.eat('{') {
+            while !self.eat('}') {
+                self.initializer(v, depth + 1)?;
+                if !self.eat(',') && !self.is('}') {
+                    let found = self.describe();
+                    return self.err(format!("expected `,` or `}}`, found {found}"));
+                }
+            }
+            return Ok(());
+        }
+        let n = v.ty.bytes() as usize;
+        let negative = self.eat('-');
+        let bits = match self.next() {
+            Some(Tok::Int(x)) if v.ty == Ty::F32 => u64::from((x as f32).to_bits()),
+            Some(Tok::Int(x)) if v.ty == Ty::F64 => (x as f64).to_bits(),
+            Some(Tok::Int(x)) => x,
+            Some(Tok::F32(x)) => u64::from(x),
+            Some(Tok::F64(x)) if v.ty == Ty::F32 => u64::from((f64::from_bits(x) as f32).to_bits()),
+            Some(Tok::F64(x)) => x,
+            Some(Tok::Ident(name)) => {
+                let mut name = name;
+                let generic = name == "generic";
+                if generic {
+                    self.expect('(')?;
+                    name = self.ident()?;
+                    self.expect(')')?;
+                }
+                let mut addend = 0i64;
+                if self.eat('+') {
+                    addend = self.int()? as i64;
+                }
+                v.relocs.push((v.init.len() as u64, name.to_string(), addend));
+                0
+            }
+            _ => return self.err("expected a value in an initializer"),
+        };
+        let bits = match (negative, v.ty) {
+            (false, _) => bits,
+            (true, Ty::F32) => bits ^ 0x8000_0000,
+            (true, Ty::F64) => bits ^ (1 << 63),
+            (true, _) => bits.wrapping_neg(),
+        };
+        let bytes = bits.to_le_bytes();
+        v.init.extend_from_slice(&bytes[..n.min(8)]);
+        if n > 8 {
+            v.init.extend_from_slice(&[0; 8]);
+        }
+        if v.init.len() > super::lex::MAX_TEXT {
+            return self.err("an initializer larger than the file");
+        }
+        Ok(())
+    }
+
+    fn param_list(&mut self) -> Result<Vec<VarId>, PtxError> {
+        let mut ids = Vec::new();
+        self.expect('(')?;
+        while !self.eat(')') {
+            if self.eat_dot("reg") {
+                let v = self.variable(Space::Param, false, None)?;
+                let r = Reg(self.regs.len() as u32);
+                self.regs.push((v.name.clone(), v.ty));
+                self.bind(v.name, Named::Reg(r));
+                return self.err("functions with .reg parameters are not supported; compile for sm_20 or newer");
+            }
+            if !self.eat_dot("param") {
+                let found = self.describe();
+                return self.err(format!("expected `.param`, found {found}"));
+            }
+            let v = self.variable(Space::Param, false, None)?;
+            ids.push(self.add_var(v));
+            if !self.eat(',') && !self.is(')') {
+                let found = self.describe();
+                return self.err(format!("expected `,` or `)`, found {found}"));
+            }
+        }
+        Ok(ids)
+    }
+
+    fn add_var(&mut self, v: Var) -> VarId {
+        let id = VarId(self.vars.len() as u32);
+        self.bind(v.name.clone(), Named::Var(id));
+        self.vars.push(v);
+        id
+    }
+
+    fn bind(&mut self, name: String, what: Named) {
+        if let Some(s) = self.scopes.last_mut() {
+            s.names.insert(name, what);
+        }
+    }
+
+    fn function(&mut self, is_extern: bool) -> Result<(), PtxError> {
+        let is_entry = self.eat_dot("entry");
+        if !is_entry {
+            self.pos += 1;
+        }
+        self.scopes = vec![Scope::default()];
+        self.regs.clear();
+        self.vars.clear();
+        self.loc = Loc::default();
+        self.inlined_at = None;
+        let line = self.line();
+        let rets = if self.is('(') { self.param_list()? } else { Vec::new() };
+        let mut f = Function {
+            name: self.ident()?.to_string(),
+            is_entry,
+            is_extern: true,
+            params: Vec::new(),
+            rets,
+            vars: Vec::new(),
+            regs: Vec::new(),
+            body: Vec::new(),
+            labels: Default::default(),
+            target_lists: Default::default(),
+            prototypes: Default::default(),
+            reqntid: None,
+            maxntid: None,
+            line,
+            end_line: line,
+        };
+        if self.is('(') {
+            f.params = self.param_list()?;
+        }
+        self.attributes(&mut f)?;
+        if self.is('{') {
+            if is_extern {
+                return self.err(format!("`{}` is .extern but has a body", f.name));
+            }
+            f.is_extern = false;
+            self.body(&mut f)?;
+        } else {
+            self.expect(';')?;
+        }
+        f.vars = std::mem::take(&mut self.vars);
+        f.regs = std::mem::take(&mut self.regs);
+        self.module.functions.push(f);
+        Ok(())
+    }
+
+    fn attributes(&mut self, f: &mut Function) -> Result<(), PtxError> {
+        while let Some(Tok::Dot(d)) = self.peek().cloned() {
+            self.pos += 1;
+            let mut nums = Vec::new();
+            while let Some(Tok::Int(v)) = self.peek() {
+                nums.push(u32::try_from(*v).unwrap_or(u32::MAX));
+                self.pos += 1;
+                if !self.eat(',') {
+                    break;
+                }
+            }
+            let dims = [
+                nums.first().copied().unwrap_or(1),
+                nums.get(1).copied().unwrap_or(1),
+                nums.get(2).copied().unwrap_or(1),
+            ];
+            match d {
+                "reqntid" => f.reqntid = Some(dims),
+                "maxntid" => f.maxntid = Some(dims),
+                "pragma" => self.skip_statement(),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn body(&mut self, f: &mut Function) -> Result<(), PtxError> {
+        self.expect('{')?;
+        self.scopes.push(Scope::default());
+        let outer = self.scopes.len();
+        loop {
+            let line = self.line();
+            match self.peek().cloned() {
+                None => return self.err(format!("the body of `{}` is never closed", f.name)),
+                Some(Tok::Punct('{')) => {
+                    self.pos += 1;
+                    if self.scopes.len() > MAX_DEPTH {
+                        return self.err("blocks nest too deep");
+                    }
+                    self.scopes.push(Scope::default());
+                }
+                Some(Tok::Punct('}')) => {
+                    f.end_line = line;
+                    self.pos += 1;
+                    self.scopes.pop();
+                    if self.scopes.len() < outer {
+                        return Ok(());
+                    }
+                }
+                Some(Tok::Punct(';')) => self.pos += 1,
+                Some(Tok::Dot(d)) => self.body_directive(f, d)?,
+                Some(Tok::Ident(name)) if self.peek2() == Some(&Tok::Punct(':')) => {
+                    self.pos += 2;
+                    self.label(f, name)?;
+                }
+                Some(_) => {
+                    let i = self.instruction()?;
+                    f.body.push(i);
+                }
+            }
+        }
+    }
+
+    fn body_directive(&mut self, f: &mut Function, d: &str) -> Result<(), PtxError> {
+        match d {
+            "reg" => {
+                self.pos += 1;
+                self.registers()
+            }
+            "loc" => self.loc(),
+            "file" => self.file(),
+            "pragma" | "maxnreg" => {
+                self.skip_statement();
+                Ok(())
+            }
+            "local" | "param" => {
+                for v in self.variables(false)? {
+                    self.add_var(v);
+                }
+                Ok(())
+            }
+            "shared" | "global" | "const" => {
+                for mut v in self.variables(false)? {
+                    let own = v.name.clone();
+                    if self.module.globals.iter().any(|g| g.name == own) {
+                        v.name = format!("{}::{}", f.name, own);
+                    }
+                    self.bind(own, Named::Global(v.name.clone()));
+                    self.module.globals.push(v);
+                }
+                Ok(())
+            }
+            other => self.err(format!("`.{other}` is not known inside a function")),
+        }
+    }
+
+    fn label(&mut self, f: &mut Function, name: &str) -> Result<(), PtxError> {
+        if self.eat_dot("branchtargets") || self.eat_dot("calltargets") {
+            let mut list = vec![self.ident()?.to_string()];
+            while self.eat(',') {
+                list.push(self.ident()?.to_string());
+            }
+            self.expect(';')?;
+            f.target_lists.insert(name.to_string(), list);
+            return Ok(());
+        }
+        if self.eat_dot("callprototype") {
+            let keep = self.vars.len();
+            self.scopes.push(Scope::default());
+            let rets = if self.is('(') { self.param_list()? } else { Vec::new() };
+            if !self.is('(') {
+                self.ident()?;
+            }
+            let params = if self.is('(') { self.param_list()? } else { Vec::new() };
+            self.scopes.pop();
+            let size = |ids: &[VarId]| ids.iter().map(|v| self.vars[v.0 as usize].size).collect();
+            let proto = (size(&rets), size(&params));
+            self.vars.truncate(keep);
+            self.skip_statement();
+            f.prototypes.insert(name.to_string(), proto);
+            return Ok(());
+        }
+        if f.labels.insert(name.to_string(), f.body.len() as u32).is_some() {
+            return self.err(format!("the label `{name}` is there twice"));
+        }
+        Ok(())
+    }
+
+    fn registers(&mut self) -> Result<(), PtxError> {
+        let Some(Tok::Dot(t)) = self.next() else { return self.err("expected a register type") };
+        let Some(ty) = Ty::parse(t) else {
+            return self.err(format!("registers of type `.{t}` are not supported"));
+        };
+        loop {
+            let name = self.ident()?.to_string();
+            if self.eat('<') {
+                let n = self.int()?;
+                self.expect('>')?;
+                if let Some(s) = self.scopes.last_mut() {
+                    s.ranges.push((name, ty, n));
+                }
+            } else {
+                let r = Reg(self.regs.len() as u32);
+                self.regs.push((name.clone(), ty));
+                self.bind(name, Named::Reg(r));
+            }
+            if !self.eat(',') {
+                return self.expect(';');
+            }
+        }
+    }
+
+    fn instruction(&mut self) -> Result<Instr, PtxError> {
+        let mut guard = None;
+        let line = self.line();
+        if self.eat('@') {
+            let negated = self.eat('!');
+            let name = self.ident()?;
+            match self.lookup(name) {
+                Some(Named::Reg(r)) => guard = Some((r, negated)),
+                _ => return self.err(format!("the guard `{name}` is not a declared register")),
+            }
+        }
+        let op = self.ident()?.to_string();
+        let mut mods = Vec::new();
+        while let Some(Tok::Dot(d)) = self.peek() {
+            mods.push((*d).to_string());
+            self.pos += 1;
+        }
+        let mut args: Vec<Operand> = Vec::new();
+        if !self.is(';') {
+            loop {
+                args.push(self.operand()?);
+                if !self.eat(',') {
+                    break;
+                }
+            }
+        }
+        self.expect(';')?;
+        Ok(Instr { guard, op, mods, args, loc: self.loc, line, inlined_at: self.inlined_at })
+    }
+}
