@@ -201,7 +201,7 @@ mod tests {
         })
     }
 
-    /// The definition of a race in the words of the standard, [intro.races] 6.9.2.2, without the bit tricks.
+    /// The definition of a race in the words of the standard, [intro.races], without the bit tricks.
     fn races_by_definition(old: Entry, new: Entry, covered: bool) -> bool {
         let conflict = (old.op() == Op::Write || new.op() == Op::Write)
             && (0..8).any(|byte| old.mask() >> byte & 1 == 1 && new.mask() >> byte & 1 == 1);

@@ -1,0 +1,62 @@
+//! What an event means to memory: an access, fresh memory, or nothing.
+
+use deadheat_trace::{Action, Range};
+
+use crate::entry::{Care, Op};
+
+/// What an event does to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Touches these bytes.
+    Access(Access),
+    /// From here on these bytes have no past.
+    Fresh(Range),
+    /// Nothing; it may still order others.
+    Nothing,
+}
+
+/// Some bytes touched in one way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    pub range: Range,
+    pub op: Op,
+    pub care: Care,
+}
+
+impl Access {
+    fn new(range: Range, op: Op, care: Care) -> Effect {
+        Effect::Access(Access { range, op, care })
+    }
+}
+
+/// A read-modify-write is a write: it conflicts with whatever its read would. A free is a plain write of the whole
+/// block: nobody may touch it at the same time.
+pub fn effect(action: Action) -> Effect {
+    match action {
+        Action::Read(range) => Access::new(range, Op::Read, Care::Plain),
+        Action::Write(range) | Action::Free(range) => Access::new(range, Op::Write, Care::Plain),
+        Action::Load(place, _) => Access::new(place.range(), Op::Read, Care::Atomic),
+        Action::Store(place, _) | Action::Rmw(place, _) => {
+            Access::new(place.range(), Op::Write, Care::Atomic)
+        }
+        Action::Alloc(range) => Effect::Fresh(range),
+        Action::Begin
+        | Action::End
+        | Action::Fork(_)
+        | Action::Join(_)
+        | Action::Lock(_)
+        | Action::Unlock(_)
+        | Action::ReadLock(_)
+        | Action::ReadUnlock(_)
+        | Action::WriteLock(_)
+        | Action::WriteUnlock(_)
+        | Action::Wait(..)
+        | Action::Woken(..)
+        | Action::Notify(_)
+        | Action::Arrive(_)
+        | Action::Leave(_)
+        | Action::Release(_)
+        | Action::Acquire(_)
+        | Action::Fence(_) => Effect::Nothing,
+    }
+}
