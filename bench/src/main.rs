@@ -1,0 +1,85 @@
+//! `bench`: prints one table of CPU time and memory from one run, or drives real programs, or soaks the runtime.
+
+use std::process::ExitCode;
+
+use deadheat_bench::args::{self, Args, HELP, Mode};
+use deadheat_bench::error::Result;
+use deadheat_bench::layout::Layout;
+use deadheat_bench::session::{self, Plan};
+use deadheat_bench::tool::Tool;
+use deadheat_bench::{micro, packages, real, results, setup, soak, table};
+
+fn main() -> ExitCode {
+    match args::parse(std::env::args().skip(1)).and_then(|a| run(&a)) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            eprintln!("bench: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<u8> {
+    if args.mode == Mode::Help {
+        print!("{HELP}");
+        return Ok(0);
+    }
+    let layout = Layout::find(args.cache.clone(), args.deadheat.clone())?;
+    match args.mode {
+        Mode::Help => Ok(0),
+        Mode::Table => measure(&layout, args),
+        Mode::RealPrograms => {
+            packages::ensure(&[Tool::Native], true)?;
+            real::run(&layout, args)
+        }
+        Mode::Soak => {
+            packages::ensure(&[Tool::Native], false)?;
+            println!("{}", soak::run(&layout, args.seconds, args.threads)?);
+            Ok(0)
+        }
+    }
+}
+
+fn measure(layout: &Layout, args: &Args) -> Result<u8> {
+    packages::ensure(&args.tools, args.programs.iter().any(|p| p.is_real()))?;
+    let rounds = args.rounds.unwrap_or(if args.quick { 2 } else { 5 });
+    let plan = Plan {
+        programs: args.programs.clone(),
+        tools: args.tools.clone(),
+        rounds,
+        valgrind_rounds: 1,
+        quick: args.quick,
+        threads: args.threads,
+        limit: args.limit,
+    };
+    let measured = session::run(layout, &plan)?;
+    if !plan.programs.is_empty() {
+        print!("{}", table::render(&measured));
+    }
+    let micro = if args.micro {
+        Some(micro::run(layout, &args.tools, rounds, args.quick)?)
+    } else {
+        None
+    };
+    let micro_table = micro.as_ref().map(|m| m.render());
+    if let Some(text) = &micro_table {
+        println!("\nNanoseconds per operation:\n");
+        print!("{text}");
+    }
+    let setup = setup::describe();
+    let mut json = results::as_json(&measured, &setup);
+    if let Some(m) = &micro {
+        json["nanoseconds"] = m.as_json();
+    }
+    let json = format!("{json:#}\n");
+    if let Some(file) = &args.json {
+        results::write(file, &json)?;
+    }
+    if let Some(dir) = &args.results {
+        let date = results::today();
+        results::write(&dir.join(format!("{date}.json")), &json)?;
+        let text = results::as_markdown(&measured, &setup, micro_table.as_deref());
+        results::write(&dir.join(format!("{date}.md")), &text)?;
+    }
+    Ok(0)
+}

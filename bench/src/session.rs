@@ -1,0 +1,170 @@
+//! One measuring session: every program under every tool, several rounds, interleaved, so that a slow minute of the
+//! machine hits all tools alike. The best of the rounds counts.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::catalogue::Program;
+use crate::compile;
+use crate::error::{Error, Result};
+use crate::layout::Layout;
+use crate::measure::Ended;
+use crate::tool::Tool;
+use crate::workload::Run;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub programs: Vec<Program>,
+    pub tools: Vec<Tool>,
+    pub rounds: u32,
+    /// Rounds for Helgrind and DRD, which take long and whose ratios are large.
+    pub valgrind_rounds: u32,
+    pub quick: bool,
+    pub threads: u32,
+    pub limit: Duration,
+}
+
+/// All samples of one program under one tool at one size.
+#[derive(Clone, Debug, Default)]
+pub struct Samples {
+    /// Seconds, one for each round.
+    pub cpu: Vec<f64>,
+    /// KiB, one for each round.
+    pub rss: Vec<u64>,
+    pub findings: usize,
+    /// The time limit ended at least one run; the numbers are lower bounds.
+    pub over_limit: bool,
+}
+
+/// The key of a set of samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// Index in the plan's programs.
+    pub program: usize,
+    pub tool: Tool,
+    pub size: u64,
+}
+
+/// Everything that was measured.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    pub plan: Plan,
+    pub samples: BTreeMap<Key, Samples>,
+}
+
+impl Samples {
+    pub fn best_cpu(&self) -> Option<f64> {
+        self.cpu.iter().copied().min_by(f64::total_cmp)
+    }
+
+    pub fn best_rss(&self) -> Option<u64> {
+        self.rss.iter().copied().min()
+    }
+}
+
+impl Plan {
+    /// The input size of a program for a tool.
+    pub fn size(&self, program: &Program, tool: Tool) -> u64 {
+        if self.quick {
+            program.quick_size
+        } else if tool.is_valgrind() {
+            program.valgrind_size
+        } else {
+            program.size
+        }
+    }
+
+    /// The runs of one program: each tool at its size, and native at Valgrind's size when that is another one.
+    fn runs(&self, index: usize) -> Vec<Key> {
+        let program = &self.programs[index];
+        let mut keys = Vec::new();
+        for &tool in &self.tools {
+            keys.push(Key {
+                program: index,
+                tool,
+                size: self.size(program, tool),
+            });
+        }
+        let valgrind = self.tools.iter().any(|t| t.is_valgrind());
+        if valgrind && self.size(program, Tool::Helgrind) != self.size(program, Tool::Native) {
+            keys.push(Key {
+                program: index,
+                tool: Tool::Native,
+                size: self.size(program, Tool::Helgrind),
+            });
+        }
+        keys
+    }
+}
+
+/// Builds everything, then runs everything.
+pub fn run(layout: &Layout, plan: &Plan) -> Result<Measured> {
+    let mut binaries: BTreeMap<(usize, Tool), PathBuf> = BTreeMap::new();
+    for (index, program) in plan.programs.iter().enumerate() {
+        for &tool in &plan.tools {
+            binaries.insert(
+                (index, tool),
+                compile::program(layout, program, tool.build())?,
+            );
+        }
+    }
+    let mut measured = Measured {
+        plan: plan.clone(),
+        samples: BTreeMap::new(),
+    };
+    let mut checksums: BTreeMap<(usize, u64), (Tool, String)> = BTreeMap::new();
+    for round in 0..plan.rounds {
+        for (index, program) in plan.programs.iter().enumerate() {
+            eprintln!(
+                "bench: round {} of {}: {}",
+                round + 1,
+                plan.rounds,
+                program.name
+            );
+            for key in plan.runs(index) {
+                if key.tool.is_valgrind() && round >= plan.valgrind_rounds {
+                    continue;
+                }
+                let samples = measured.samples.entry(key).or_default();
+                if samples.over_limit {
+                    continue;
+                }
+                let outcome = Run {
+                    layout,
+                    program,
+                    tool: key.tool,
+                    binary: &binaries[&(index, key.tool)],
+                    size: key.size,
+                    threads: plan.threads,
+                    limit: plan.limit,
+                    prefix: None,
+                }
+                .go()?;
+                samples.cpu.push(outcome.cost.cpu);
+                samples.rss.push(outcome.cost.rss);
+                samples.findings = samples.findings.max(outcome.findings);
+                if outcome.cost.ended == Ended::OverLimit {
+                    samples.over_limit = true;
+                    continue;
+                }
+                let first = checksums
+                    .entry((index, key.size))
+                    .or_insert((key.tool, outcome.checksum.clone()));
+                if first.1 != outcome.checksum {
+                    return Err(Error::new(format!(
+                        "{} at size {} computed {} under {} but {} under {}: a tool changed the program's result",
+                        program.name,
+                        key.size,
+                        first.1,
+                        first.0.title(),
+                        outcome.checksum,
+                        key.tool.title()
+                    )));
+                }
+            }
+        }
+    }
+    Ok(measured)
+}

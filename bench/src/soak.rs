@@ -1,0 +1,128 @@
+//! A long run under Deadheat that must find nothing and whose memory must stay flat.
+
+use std::fs;
+use std::time::Duration;
+
+use crate::compile;
+use crate::error::{Error, Result};
+use crate::layout::Layout;
+use crate::measure::{Ended, Job};
+use crate::tool::Tool;
+
+/// Growth that is allowed after the warm-up: allocators and tables settle, they must not climb.
+const SLACK_KIB: u64 = 8 * 1024;
+const SLACK_PERCENT: u64 = 10;
+
+/// One line of the program: seconds since the start, resident memory, rounds done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Point {
+    second: u64,
+    rss_kib: u64,
+    rounds: u64,
+}
+
+/// Runs the soak program for this many seconds and checks it.
+pub fn run(layout: &Layout, seconds: u64, threads: u32) -> Result<String> {
+    let binary = compile::single(layout, "soak", "kernels/soak.c", Tool::Deadheat.build())?;
+    let scratch = layout.cached_dir("scratch")?;
+    let stdout = scratch.join("soak.out");
+    let stderr = scratch.join("soak.err");
+    eprintln!(
+        "bench: soak for {seconds} s; progress is in {}",
+        stdout.display()
+    );
+    let cost = Job {
+        words: vec![
+            binary.display().to_string(),
+            seconds.to_string(),
+            threads.to_string(),
+        ],
+        environment: Vec::new(),
+        directory: scratch.clone(),
+        stdout: stdout.clone(),
+        stderr: stderr.clone(),
+        limit: Duration::from_secs(seconds * 2 + 60),
+    }
+    .run()?;
+    if cost.ended != Ended::Exit(0) {
+        return Err(Error::new(format!(
+            "soak ended with {:?}; see {}",
+            cost.ended,
+            stderr.display()
+        )));
+    }
+    let text = fs::read_to_string(&stdout).map_err(|e| Error::io("cannot read", &stdout, &e))?;
+    let summary = text
+        .lines()
+        .find(|l| l.starts_with("rounds "))
+        .unwrap_or("no rounds");
+    let memory = flat(&points(&text), seconds).map_err(Error::new)?;
+    Ok(format!(
+        "soak: {summary}, {memory}, {:.0} s CPU, nothing found",
+        cost.cpu
+    ))
+}
+
+fn points(text: &str) -> Vec<Point> {
+    let parse = |line: &str| {
+        let mut numbers = line.strip_prefix("rss ")?.split(' ').map(str::parse::<u64>);
+        let mut next = || numbers.next()?.ok();
+        Some(Point {
+            second: next()?,
+            rss_kib: next()?,
+            rounds: next()?,
+        })
+    };
+    text.lines().filter_map(parse).collect()
+}
+
+/// Compares the memory of the last quarter with the largest of the warm-up, the first quarter.
+fn flat(points: &[Point], seconds: u64) -> std::result::Result<String, String> {
+    let warm_up = points
+        .iter()
+        .filter(|p| p.second <= seconds / 4)
+        .map(|p| p.rss_kib)
+        .max();
+    let late = points
+        .iter()
+        .filter(|p| p.second >= seconds * 3 / 4)
+        .map(|p| p.rss_kib)
+        .max();
+    let (Some(warm_up), Some(late)) = (warm_up, late) else {
+        return Err(format!(
+            "the run was too short to judge memory ({} points in {seconds} s)",
+            points.len()
+        ));
+    };
+    let allowed = warm_up + warm_up * SLACK_PERCENT / 100 + SLACK_KIB;
+    if late > allowed {
+        let rounds = points.last().map_or(0, |p| p.rounds);
+        return Err(format!(
+            "memory is not flat: {warm_up} KiB in the first quarter, {late} KiB in the last ({allowed} allowed) after {rounds} rounds"
+        ));
+    }
+    Ok(format!(
+        "memory flat: {} MiB early, {} MiB late",
+        warm_up / 1024,
+        late / 1024
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(f: impl Fn(u64) -> u64) -> String {
+        (0..100)
+            .map(|s| format!("rss {s} {} {s}\n", f(s)))
+            .collect()
+    }
+
+    #[test]
+    fn flat_memory_passes_and_a_leak_does_not() {
+        assert!(flat(&points(&lines(|_| 50_000)), 100).is_ok());
+        assert!(flat(&points(&lines(|s| 50_000 + s * 20)), 100).is_ok());
+        assert!(flat(&points(&lines(|s| 50_000 + s * 1000)), 100).is_err());
+        assert!(flat(&points("rss 0 1 1\n"), 100).is_err());
+    }
+}
