@@ -1,0 +1,533 @@
+//! Reads the raw stream and keeps one finding per bug, however often the program shows it.
+
+use crate::merge::Key;
+use crate::raw::{self, Event};
+use crate::resolve::Builder;
+use crate::suppress::Suppressions;
+use crate::symbolize::{Symbolized, Symbolizer};
+use crate::trim::trim;
+use crate::words;
+use deadheat_model::{
+    Exit, ExitHow, Finding, FindingId, Loss, Module, Program, Report, SCHEMA_VERSION, Summary,
+    Suppressed, Thread, ThreadId, ThreadKind, Tool,
+};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
+
+/// What the collector is told before the program starts.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub suppressions: Suppressions,
+    /// Folders with separate debug files.
+    pub debug_roots: Vec<PathBuf>,
+    /// Whether rules that silenced nothing are listed in the report's notes.
+    pub list_unused_suppressions: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            suppressions: Suppressions::default(),
+            debug_roots: vec![PathBuf::from("/usr/lib/debug")],
+            list_unused_suppressions: false,
+        }
+    }
+}
+
+/// How the program ended, as its parent saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Exited(i32),
+    Signalled(i32),
+    /// Nobody waited for it: what the stream says counts.
+    Unknown,
+}
+
+/// What a line was good for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Reply {
+    /// No finding.
+    Nothing,
+    /// A bug not seen before. `shown` is false if a suppression silences it; then it has no number.
+    NewFinding {
+        id: Option<FindingId>,
+        shown: bool,
+        headline: String,
+    },
+    /// A bug that is already known.
+    Known { shown: bool },
+}
+
+/// One bug and where it stands.
+enum Slot {
+    Shown(Box<Finding>),
+    /// Index of the rule that silenced it.
+    Silenced(usize),
+}
+
+/// Seen under one number of the runtime.
+struct Seen {
+    slot: usize,
+    count: u64,
+}
+
+/// Makes a [`Report`] out of the raw stream.
+pub struct Collector {
+    settings: Settings,
+    symbolizer: Symbolizer,
+    started: bool,
+    ended: Option<Option<i32>>,
+    program: Program,
+    runtime_version: String,
+    /// Process the lines are about: 0 is the one that was started, then one per fork.
+    process: u32,
+    fork_pid: Option<u64>,
+    threads: HashMap<u64, Thread>,
+    created: HashMap<u64, Vec<Symbolized>>,
+    all_threads: Vec<(u32, u64)>,
+    finished_threads: HashMap<(u32, u64), Thread>,
+    modules: Vec<Module>,
+    known_modules: HashSet<String>,
+    slots: Vec<Slot>,
+    keys: HashMap<Key, usize>,
+    seen: HashMap<(u32, u64), Seen>,
+    shown: u64,
+    losses: Vec<Loss>,
+    unreadable: Option<String>,
+    notes: Vec<String>,
+    stats: BTreeMap<String, f64>,
+}
+
+impl Collector {
+    pub fn new(settings: Settings) -> Collector {
+        Collector {
+            symbolizer: Symbolizer::new(settings.debug_roots.clone()),
+            settings,
+            started: false,
+            ended: None,
+            program: Program::default(),
+            runtime_version: String::new(),
+            process: 0,
+            fork_pid: None,
+            threads: HashMap::new(),
+            created: HashMap::new(),
+            all_threads: Vec::new(),
+            finished_threads: HashMap::new(),
+            modules: Vec::new(),
+            known_modules: HashSet::new(),
+            slots: Vec::new(),
+            keys: HashMap::new(),
+            seen: HashMap::new(),
+            shown: 0,
+            losses: Vec::new(),
+            unreadable: None,
+            notes: Vec::new(),
+            stats: BTreeMap::new(),
+        }
+    }
+
+    /// Whether the runtime has said anything: if not, the program was not built with Deadheat.
+    pub fn started(&self) -> bool {
+        self.started
+    }
+
+    /// Whether the runtime saw the program's exit.
+    pub fn ended(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// How many bugs would be reported now.
+    pub fn shown(&self) -> u64 {
+        self.shown
+    }
+
+    /// Takes one line. Never fails: what cannot be read is counted and told in the report.
+    pub fn line(&mut self, line: &str) -> Reply {
+        if line.trim().is_empty() {
+            return Reply::Nothing;
+        }
+        match raw::parse(line) {
+            Ok(event) => self.event(event),
+            Err(error) => {
+                if self.unreadable.is_none() {
+                    self.unreadable = Some(format!(
+                        "the first line that could not be read ({error}): {}",
+                        excerpt(line)
+                    ));
+                }
+                self.lose("lines from the runtime that could not be read");
+                Reply::Nothing
+            }
+        }
+    }
+
+    fn event(&mut self, event: Event) -> Reply {
+        match event {
+            Event::Start(start) => self.start(start),
+            Event::Module(module) => self.module(&module),
+            Event::Thread(thread) => self.thread(thread),
+            Event::ThreadName { id, name } => {
+                if let Some(thread) = self.threads.get_mut(&id) {
+                    thread.name = name;
+                }
+            }
+            Event::Suppressions { text } => {
+                match Suppressions::parse("__tsan_default_suppressions", &text) {
+                    Ok(rules) => self.settings.suppressions.extend(rules),
+                    Err(error) => self.note(format!("{error}; these suppressions are not used")),
+                }
+            }
+            Event::Finding(finding) => return self.finding(*finding),
+            Event::Again { id, count } => {
+                if let Some(seen) = self.seen.get_mut(&(self.process, id)) {
+                    seen.count = seen.count.max(count);
+                }
+            }
+            Event::Loss { what, count } => self.set_loss(what, count),
+            Event::Note { text } => self.note(text),
+            Event::Fork { pid, .. } => {
+                self.process = self.process.saturating_add(1);
+                self.fork_pid = Some(pid);
+            }
+            Event::Stats(counters) => {
+                for (name, value) in counters {
+                    if let Some(number) = value.as_f64() {
+                        self.stats.insert(name, number);
+                    }
+                }
+            }
+            Event::End { status } => self.ended = Some(status),
+        }
+        Reply::Nothing
+    }
+
+    fn start(&mut self, start: raw::Start) {
+        self.started = true;
+        if start.version > 1 {
+            self.note(format!(
+                "the runtime speaks version {} of the raw stream and this deadheat version 1; rebuild the program \
+                 with `deadheat cc`",
+                start.version
+            ));
+        }
+        self.program.path = start.exe;
+        self.program.argv = start.argv;
+        self.program.pid = start.pid;
+        self.program.cwd = start.cwd;
+        self.runtime_version = start.runtime;
+    }
+
+    fn module(&mut self, module: &raw::Module) {
+        self.symbolizer.map(module);
+        if self.known_modules.insert(module.path.clone()) {
+            self.modules.push(Module {
+                path: module.path.clone(),
+                build_id: module.build_id.clone(),
+                instrumented: module.instrumented,
+            });
+        }
+    }
+
+    fn thread(&mut self, raw: raw::Thread) {
+        let created = trim(self.symbolizer.stack(&raw.created));
+        let main = raw.id == 0;
+        let thread = Thread {
+            id: ThreadId(raw.id),
+            name: self.thread_name(&raw.name, main),
+            parent: raw.parent.filter(|_| !main).map(ThreadId),
+            tid: raw.tid,
+            kind: match raw.kind.as_str() {
+                "fiber" => ThreadKind::Fiber,
+                _ => ThreadKind::Thread,
+            },
+            created: created.iter().map(|entry| entry.frame.clone()).collect(),
+        };
+        self.all_threads.push((self.process, raw.id));
+        self.finished_threads.insert((self.process, raw.id), thread.clone());
+        self.created.insert(raw.id, created);
+        self.threads.insert(raw.id, thread);
+    }
+
+    /// Threads inherit the program's name; that tells nothing about them.
+    fn thread_name(&self, name: &str, main: bool) -> String {
+        if main {
+            return "main".to_owned();
+        }
+        let program = self.program.path.rsplit('/').next().unwrap_or_default();
+        let short: String = program.chars().take(15).collect();
+        if name == short { String::new() } else { name.to_owned() }
+    }
+
+    fn finding(&mut self, raw: raw::Finding) -> Reply {
+        let id = raw.id;
+        let builder = Builder {
+            symbolizer: &mut self.symbolizer,
+            threads: &self.threads,
+            created: &self.created,
+            cwd: &self.program.cwd,
+        };
+        let mut built = match builder.build(raw) {
+            Ok(built) => built,
+            Err(what) => {
+                self.lose(&what);
+                return Reply::Nothing;
+            }
+        };
+        let key = Key::of(&built.finding);
+        if let Some(&slot) = self.keys.get(&key) {
+            self.count(id, slot);
+            let shown = matches!(self.slots.get(slot), Some(Slot::Shown(_)));
+            return Reply::Known { shown };
+        }
+        let headline = headline(&built.finding, &self.program.cwd);
+        let rule = self.settings.suppressions.matching(&built.evidence());
+        let slot = self.slots.len();
+        self.keys.insert(key, slot);
+        self.count(id, slot);
+        match rule {
+            Some(rule) => {
+                self.slots.push(Slot::Silenced(rule));
+                Reply::NewFinding {
+                    id: None,
+                    shown: false,
+                    headline,
+                }
+            }
+            None => {
+                self.shown += 1;
+                let number = FindingId(self.shown);
+                built.finding.id = number;
+                built.finding.pid = self.fork_pid;
+                self.slots.push(Slot::Shown(Box::new(built.finding)));
+                Reply::NewFinding {
+                    id: Some(number),
+                    shown: true,
+                    headline,
+                }
+            }
+        }
+    }
+
+    fn count(&mut self, id: u64, slot: usize) {
+        self.seen
+            .entry((self.process, id))
+            .and_modify(|seen| seen.count = seen.count.saturating_add(1))
+            .or_insert(Seen { slot, count: 1 });
+    }
+
+    fn lose(&mut self, what: &str) {
+        match self.losses.iter_mut().find(|loss| loss.what == what) {
+            Some(loss) => loss.count = loss.count.saturating_add(1),
+            None => self.set_loss(what.to_owned(), 1),
+        }
+    }
+
+    fn set_loss(&mut self, what: String, count: u64) {
+        match self.losses.iter_mut().find(|loss| loss.what == what) {
+            Some(loss) => loss.count = count,
+            None => self.losses.push(Loss { what, count }),
+        }
+    }
+
+    fn note(&mut self, text: String) {
+        if !self.notes.contains(&text) {
+            self.notes.push(text);
+        }
+    }
+
+    /// Counts what was seen and closes the report.
+    pub fn finish(mut self, outcome: Outcome) -> Report {
+        let mut totals = vec![0u64; self.slots.len()];
+        for seen in self.seen.values() {
+            if let Some(total) = totals.get_mut(seen.slot) {
+                *total = total.saturating_add(seen.count);
+            }
+        }
+        let mut findings = Vec::new();
+        let mut silenced: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
+        for (slot, total) in std::mem::take(&mut self.slots).into_iter().zip(totals) {
+            match slot {
+                Slot::Shown(mut finding) => {
+                    finding.count = total;
+                    findings.push(*finding);
+                }
+                Slot::Silenced(rule) => {
+                    let (number, count) = silenced.entry(rule).or_default();
+                    *number += 1;
+                    *count = count.saturating_add(total);
+                }
+            }
+        }
+        tell_apart(&mut findings);
+        let suppressed = self.suppressed(&silenced);
+        self.program.exit = self.exit(outcome);
+        self.last_notes(&silenced);
+        let mut report = Report {
+            schema: SCHEMA_VERSION,
+            tool: Tool::default(),
+            program: self.program,
+            findings,
+            threads: self
+                .all_threads
+                .iter()
+                .filter_map(|key| self.finished_threads.remove(key))
+                .collect(),
+            modules: self.modules,
+            losses: self.losses,
+            notes: self.notes,
+            suppressed,
+            stats: self.stats,
+            summary: Summary::default(),
+        };
+        report.summarize();
+        report
+    }
+
+    fn suppressed(&self, silenced: &BTreeMap<usize, (u64, u64)>) -> Vec<Suppressed> {
+        silenced
+            .iter()
+            .filter_map(|(rule, (findings, count))| {
+                let rule = self.settings.suppressions.rules().get(*rule)?;
+                Some(Suppressed {
+                    rule: rule.text().to_owned(),
+                    source: rule.place(),
+                    findings: *findings,
+                    count: *count,
+                })
+            })
+            .collect()
+    }
+
+    fn exit(&self, outcome: Outcome) -> Exit {
+        let complete = self.ended.is_some();
+        let known = self.ended.flatten();
+        match (outcome, known) {
+            (Outcome::Exited(code), _) => Exit {
+                how: ExitHow::Exited,
+                code: Some(code),
+                signal: None,
+                complete,
+            },
+            (Outcome::Signalled(signal), _) => Exit {
+                how: ExitHow::Signalled,
+                code: None,
+                signal: Some(signal),
+                complete,
+            },
+            (Outcome::Unknown, Some(code)) => Exit {
+                how: ExitHow::Exited,
+                code: Some(code),
+                signal: None,
+                complete,
+            },
+            (Outcome::Unknown, None) => Exit {
+                complete,
+                ..Exit::default()
+            },
+        }
+    }
+
+    fn last_notes(&mut self, silenced: &BTreeMap<usize, (u64, u64)>) {
+        for problem in self.symbolizer.problems().to_vec() {
+            self.note(problem);
+        }
+        if let Some(line) = self.unreadable.take() {
+            self.note(line);
+        }
+        if self.started && self.ended.is_none() {
+            let how = match self.program.exit.signal {
+                Some(signal) => format!("was ended by {}", signal_name(signal)),
+                None => "ended without telling (killed, or `_exit`)".to_owned(),
+            };
+            self.note(format!(
+                "the program {how}; everything found until then is here, but final counts and threads that were never \
+                 joined may be missing"
+            ));
+        }
+        if self.settings.list_unused_suppressions {
+            let unused: Vec<String> = self
+                .settings
+                .suppressions
+                .rules()
+                .iter()
+                .enumerate()
+                .filter(|(index, _)| !silenced.contains_key(index))
+                .map(|(_, rule)| format!("unused suppression `{}` ({})", rule.text(), rule.place()))
+                .collect();
+            for text in unused {
+                self.note(text);
+            }
+        }
+    }
+}
+
+/// Two bugs in the same functions on the same variable share a fingerprint; number the later ones.
+fn tell_apart(findings: &mut [Finding]) {
+    let mut times: HashMap<String, u32> = HashMap::new();
+    for finding in findings {
+        let time = times.entry(finding.fingerprint.clone()).or_insert(0);
+        *time += 1;
+        if *time > 1 {
+            finding.fingerprint = format!("{}-{time}", finding.fingerprint);
+        }
+    }
+}
+
+/// One line for the moment it is found.
+fn headline(finding: &Finding, cwd: &str) -> String {
+    let places: Vec<String> = finding
+        .accesses
+        .iter()
+        .map(|access| {
+            let place = words::spot(&access.stack).map(|frame| words::line_of(frame, cwd));
+            format!(
+                "{} {} at {}",
+                access.thread.id,
+                access.kind.verb(),
+                place.unwrap_or_else(|| "an unknown place".to_owned())
+            )
+        })
+        .chain(
+            finding
+                .stacks
+                .iter()
+                .filter_map(|entry| words::spot(&entry.stack))
+                .map(|frame| words::line_of(frame, cwd)),
+        )
+        .take(4)
+        .collect();
+    if places.is_empty() {
+        finding.title.clone()
+    } else {
+        format!("{} ({})", finding.title, places.join("; "))
+    }
+}
+
+fn excerpt(line: &str) -> String {
+    let mut text: String = line.chars().filter(|c| !c.is_control()).take(160).collect();
+    if text.len() < line.len() {
+        text.push_str("...");
+    }
+    text
+}
+
+/// `SIGSEGV` and its like.
+pub(crate) fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        other => return format!("signal {other}"),
+    };
+    format!("signal {signal} ({name})")
+}

@@ -1,0 +1,141 @@
+//! When two findings are one bug, and how to know it again in another run.
+
+use deadheat_model::{Finding, FindingKind, Frame, Memory};
+
+/// Two findings with equal keys are one bug: same kind, same innermost places, same memory or locks.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Key {
+    kind: FindingKind,
+    /// Sorted, because which side comes first is chance.
+    places: Vec<String>,
+    memory: String,
+}
+
+impl Key {
+    pub fn of(finding: &Finding) -> Key {
+        let mut places: Vec<String> = finding
+            .accesses
+            .iter()
+            .map(|access| format!("{} {}", access.kind.name(), exact_place(access.stack.first())))
+            .chain(finding.stacks.iter().map(|entry| exact_place(entry.stack.first())))
+            .collect();
+        if places.is_empty() {
+            places = finding
+                .threads
+                .iter()
+                .map(|thread| exact_place(thread.created.first()))
+                .collect();
+        }
+        places.sort();
+        Key {
+            kind: finding.kind,
+            places,
+            memory: match &finding.memory {
+                Some(memory) => memory_site(memory, exact_place),
+                None => lock_names(finding),
+            },
+        }
+    }
+}
+
+fn exact_place(frame: Option<&Frame>) -> String {
+    match frame {
+        Some(frame) => match (&frame.file, frame.line) {
+            (Some(file), Some(line)) => format!("{file}:{line}:{}", frame.column.unwrap_or(0)),
+            _ => format!(
+                "{}+{:#x}",
+                frame.module.as_deref().unwrap_or_default(),
+                frame.offset.unwrap_or_default().0
+            ),
+        },
+        None => String::new(),
+    }
+}
+
+/// Without lines: edits elsewhere in the file should not make a known bug look new.
+fn loose_place(frame: Option<&Frame>) -> String {
+    match frame {
+        Some(frame) => {
+            let file = frame.file.as_deref().or(frame.module.as_deref()).unwrap_or_default();
+            format!("{} {}", base_name(file), frame.function)
+        }
+        None => String::new(),
+    }
+}
+
+fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+fn memory_site(memory: &Memory, place: fn(Option<&Frame>) -> String) -> String {
+    match (&memory.object, &memory.allocation) {
+        (Some(object), _) => object.clone(),
+        (None, Some(allocation)) => place(allocation.stack.first()),
+        (None, None) => memory.kind.name().to_owned(),
+    }
+}
+
+fn lock_names(finding: &Finding) -> String {
+    let mut names: Vec<String> = finding
+        .locks
+        .iter()
+        .map(|lock| match &lock.name {
+            Some(name) => name.clone(),
+            None => exact_place(lock.created.first()),
+        })
+        .collect();
+    names.sort();
+    names.join(",")
+}
+
+/// A number that names the bug across runs and small edits: kind, functions, files and variables, but no lines,
+/// addresses or thread numbers.
+pub fn fingerprint(finding: &Finding) -> String {
+    let mut parts: Vec<String> = finding
+        .accesses
+        .iter()
+        .map(|access| format!("{} {}", access.kind.name(), loose_place(access.stack.first())))
+        .chain(finding.stacks.iter().map(|entry| loose_place(entry.stack.first())))
+        .collect();
+    if parts.is_empty() {
+        parts.extend(finding.threads.iter().map(|t| loose_place(t.created.first())));
+    }
+    parts.sort();
+    let mut hash = Fnv::default();
+    hash.add(finding.kind.name());
+    for part in &parts {
+        hash.add(part);
+    }
+    match &finding.memory {
+        Some(memory) => hash.add(&memory_site(memory, loose_place)),
+        None => {
+            let mut names: Vec<&str> = finding
+                .locks
+                .iter()
+                .filter_map(|lock| lock.name.as_deref())
+                .collect();
+            names.sort_unstable();
+            for name in names {
+                hash.add(name);
+            }
+        }
+    }
+    format!("{:016x}", hash.0)
+}
+
+/// FNV-1a with 64 bits: short, the same everywhere and for ever, unlike the standard library's hasher.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Fnv(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    fn add(&mut self, text: &str) {
+        for byte in text.bytes().chain([0]) {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! From program counters and addresses to functions, lines and variables.
+//!
+//! Runs outside the program under test. Files are loaded when an address first falls into them and kept; every
+//! program counter is resolved once.
+
+mod debugfile;
+pub mod demangle;
+mod image;
+mod types;
+mod variables;
+
+pub use image::{Symbolized, normalize};
+pub use variables::Variable;
+
+use crate::raw;
+use deadheat_model::{Address, Frame};
+use image::Image;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// One mapped module; a later one replaces what it overlaps.
+#[derive(Clone, Debug)]
+struct Mapped {
+    path: String,
+    bias: u64,
+    start: u64,
+    end: u64,
+    build_id: String,
+}
+
+/// Resolves the addresses of one process.
+pub struct Symbolizer {
+    mapped: Vec<Mapped>,
+    images: Vec<Image>,
+    /// Index into `images` by path; none if the file could not be read.
+    by_path: HashMap<String, Option<usize>>,
+    frames: HashMap<u64, Arc<[Symbolized]>>,
+    globals: HashMap<u64, Option<Arc<GlobalName>>>,
+    exact: HashSet<u64>,
+    debug_roots: Vec<PathBuf>,
+    problems: Vec<String>,
+}
+
+/// A global variable with the module it lies in.
+#[derive(Clone, Debug)]
+pub struct GlobalName {
+    pub variable: Variable,
+    pub module: String,
+    /// Run-time address of the variable's first byte.
+    pub start: u64,
+}
+
+impl Symbolizer {
+    /// `debug_roots` are folders such as `/usr/lib/debug`.
+    pub fn new(debug_roots: Vec<PathBuf>) -> Symbolizer {
+        Symbolizer {
+            mapped: Vec::new(),
+            images: Vec::new(),
+            by_path: HashMap::new(),
+            frames: HashMap::new(),
+            globals: HashMap::new(),
+            exact: HashSet::new(),
+            debug_roots,
+            problems: Vec::new(),
+        }
+    }
+
+    /// A module was loaded.
+    pub fn map(&mut self, module: &raw::Module) {
+        let fresh = Mapped {
+            path: module.path.clone(),
+            bias: module.bias,
+            start: module.start,
+            end: module.end,
+            build_id: module.build_id.clone(),
+        };
+        let before = self.mapped.len();
+        self.mapped
+            .retain(|old| old.end <= fresh.start || fresh.end <= old.start);
+        if self.mapped.len() != before {
+            self.frames.retain(|pc, _| !(fresh.start..fresh.end).contains(pc));
+            self.globals.retain(|at, _| !(fresh.start..fresh.end).contains(at));
+        }
+        self.exact.extend(&module.exact);
+        let at = self.mapped.partition_point(|old| old.start < fresh.start);
+        self.mapped.insert(at, fresh);
+    }
+
+    /// What went wrong while loading files, once each.
+    pub fn problems(&self) -> &[String] {
+        &self.problems
+    }
+
+    /// The frames of one entry of a stack, inlined ones first; never empty.
+    pub fn frames(&mut self, pc: u64) -> Arc<[Symbolized]> {
+        if let Some(known) = self.frames.get(&pc) {
+            return Arc::clone(known);
+        }
+        let exact = self.exact.contains(&pc);
+        let probe = if exact { pc } else { pc.wrapping_sub(1) };
+        let found: Arc<[Symbolized]> = match self.image_at(probe) {
+            Some((mapped, Some(image))) if exact => {
+                Arc::from([image.symbol_frame(probe.wrapping_sub(mapped.bias))])
+            }
+            Some((mapped, Some(image))) => image.frames(probe.wrapping_sub(mapped.bias)).into(),
+            Some((mapped, None)) => Arc::from([bare(
+                Some(mapped.path.clone()),
+                probe.wrapping_sub(mapped.bias),
+            )]),
+            None => Arc::from([bare(None, probe)]),
+        };
+        self.frames.insert(pc, Arc::clone(&found));
+        found
+    }
+
+    /// A whole stack, innermost first.
+    pub fn stack(&mut self, pcs: &[u64]) -> Vec<Symbolized> {
+        let mut out = Vec::with_capacity(pcs.len());
+        for pc in pcs {
+            out.extend(self.frames(*pc).iter().cloned());
+        }
+        out
+    }
+
+    /// The global variable at an address.
+    pub fn global(&mut self, address: u64) -> Option<Arc<GlobalName>> {
+        if let Some(known) = self.globals.get(&address) {
+            return known.clone();
+        }
+        let found = self.image_at(address).and_then(|(mapped, image)| {
+            let variable = image?.global(address.wrapping_sub(mapped.bias))?;
+            Some(Arc::new(GlobalName {
+                start: variable.start.wrapping_add(mapped.bias),
+                module: mapped.path,
+                variable,
+            }))
+        });
+        self.globals.insert(address, found.clone());
+        found
+    }
+
+    /// The local variable at an address, in the function that `pc` (a return address) lies in.
+    pub fn local(&mut self, pc: u64, cfa: u64, address: u64) -> Option<Variable> {
+        let probe = pc.wrapping_sub(1);
+        let (mapped, image) = self.image_at(probe)?;
+        image?.local(probe.wrapping_sub(mapped.bias), cfa, address)
+    }
+
+    fn image_at(&mut self, address: u64) -> Option<(Mapped, Option<&Image>)> {
+        let after = self.mapped.partition_point(|module| module.start <= address);
+        let mapped = self.mapped.get(after.checked_sub(1)?)?;
+        if address >= mapped.end {
+            return None;
+        }
+        let mapped = mapped.clone();
+        let image = self.image(&mapped).and_then(|index| self.images.get(index));
+        Some((mapped, image))
+    }
+
+    fn image(&mut self, mapped: &Mapped) -> Option<usize> {
+        if let Some(known) = self.by_path.get(&mapped.path) {
+            return *known;
+        }
+        let loaded = match Image::load(Path::new(&mapped.path), &self.debug_roots) {
+            Ok(image) => {
+                let on_disk = image.build_id();
+                if !mapped.build_id.is_empty() && !on_disk.is_empty() && on_disk != mapped.build_id {
+                    self.problems.push(format!(
+                        "{} was rebuilt after the program had loaded it; line numbers may be wrong",
+                        mapped.path
+                    ));
+                }
+                self.images.push(image);
+                Some(self.images.len() - 1)
+            }
+            Err(problem) => {
+                // The kernel's own page has a name but no file.
+                if mapped.path.starts_with('/') {
+                    self.problems.push(format!("{problem}; its functions have no names"));
+                }
+                None
+            }
+        };
+        self.by_path.insert(mapped.path.clone(), loaded);
+        loaded
+    }
+}
+
+fn bare(module: Option<String>, offset: u64) -> Symbolized {
+    Symbolized {
+        frame: Frame {
+            module,
+            offset: Some(Address(offset)),
+            ..Frame::default()
+        },
+        linkage: None,
+    }
+}

@@ -1,0 +1,150 @@
+//! Short names for people: threads, locks and places, the same in every sink.
+
+use deadheat_model::{Access, Frame, Lock, LockMode, Thread};
+use std::path::Path;
+
+/// `T2 (worker)`, or `T2`.
+pub fn thread(thread: &Thread) -> String {
+    if thread.name.is_empty() {
+        thread.id.to_string()
+    } else {
+        format!("{} ({})", thread.id, thread.name)
+    }
+}
+
+/// `` mutex `accounts.lock` ``, or `mutex M7`.
+pub fn lock(lock: &Lock) -> String {
+    let kind = if lock.type_name.is_empty() {
+        "lock"
+    } else {
+        &lock.type_name
+    };
+    format!("{kind} {}", lock_name(lock))
+}
+
+/// `` `accounts.lock` ``, or `M7`.
+pub fn lock_name(lock: &Lock) -> String {
+    match &lock.name {
+        Some(name) => format!("`{name}`"),
+        None => lock.id.to_string(),
+    }
+}
+
+/// `mutex M7, rwlock `l` (for reading)`.
+pub fn locks(held: &[Lock]) -> String {
+    let names: Vec<String> = held
+        .iter()
+        .map(|held| match held.mode {
+            Some(LockMode::Read) => format!("{} (for reading)", lock(held)),
+            Some(LockMode::Write) | None => lock(held),
+        })
+        .collect();
+    join(&names)
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub fn join(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.clone(),
+        [init @ .., last] => format!("{} and {last}", init.join(", ")),
+    }
+}
+
+/// `1 finding`, `2 findings`.
+pub fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// A path as seen from the folder the program ran in, if it lies below it.
+pub fn short_path(path: &str, cwd: &str) -> String {
+    if cwd.is_empty() || cwd == "/" {
+        return path.to_owned();
+    }
+    match Path::new(path).strip_prefix(cwd) {
+        Ok(below) => below.display().to_string(),
+        Err(_) => path.to_owned(),
+    }
+}
+
+/// `bank.c:17:5`, or what is known instead.
+pub fn place(frame: &Frame, cwd: &str) -> String {
+    match (&frame.file, frame.line, frame.column) {
+        (Some(file), Some(line), Some(column)) => {
+            format!("{}:{line}:{column}", short_path(file, cwd))
+        }
+        (Some(file), Some(line), None) => format!("{}:{line}", short_path(file, cwd)),
+        (Some(file), None, _) => short_path(file, cwd),
+        (None, _, _) => match (&frame.module, frame.offset) {
+            (Some(module), Some(offset)) => {
+                let name = module.rsplit('/').next().unwrap_or(module);
+                format!("{name}+{offset}")
+            }
+            (Some(module), None) => module.clone(),
+            (None, Some(offset)) => offset.to_string(),
+            (None, None) => "unknown place".to_owned(),
+        },
+    }
+}
+
+/// `bank.c:17`: for sentences.
+pub fn line_of(frame: &Frame, cwd: &str) -> String {
+    match (&frame.file, frame.line) {
+        (Some(file), Some(line)) => {
+            let short = short_path(file, cwd);
+            let name = if short.starts_with('/') {
+                short.rsplit('/').next().unwrap_or(&short)
+            } else {
+                &short
+            };
+            format!("{name}:{line}")
+        }
+        _ => place(frame, cwd),
+    }
+}
+
+/// The innermost frame that has a line, else the innermost one.
+pub fn spot(stack: &[Frame]) -> Option<&Frame> {
+    stack
+        .iter()
+        .find(|frame| frame.line.is_some())
+        .or_else(|| stack.first())
+}
+
+/// `in worker at bank.c:17`, or nothing.
+pub fn at(stack: &[Frame], cwd: &str) -> String {
+    match spot(stack) {
+        Some(frame) if !frame.function.is_empty() => {
+            format!("in {} at {}", frame.function, line_of(frame, cwd))
+        }
+        Some(frame) => format!("at {}", line_of(frame, cwd)),
+        None => String::new(),
+    }
+}
+
+/// A function's name, or a question mark.
+pub fn function(frame: &Frame) -> &str {
+    if frame.function.is_empty() {
+        "??"
+    } else {
+        &frame.function
+    }
+}
+
+/// `T2 (worker) writes 4 bytes atomically`.
+pub fn access(access: &Access) -> String {
+    let who = thread(&access.thread);
+    let verb = access.kind.verb();
+    let how = if access.atomic { " atomically" } else { "" };
+    match access.kind {
+        deadheat_model::AccessKind::Free
+        | deadheat_model::AccessKind::Destroy
+        | deadheat_model::AccessKind::Alloc => format!("{who} {verb} it"),
+        deadheat_model::AccessKind::VptrWrite => format!("{who} {verb} the object"),
+        deadheat_model::AccessKind::Read
+        | deadheat_model::AccessKind::Write
+        | deadheat_model::AccessKind::ReadWrite => {
+            format!("{who} {verb} {}{how}", counted(access.size, "byte", "bytes"))
+        }
+    }
+}
