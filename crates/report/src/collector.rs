@@ -186,7 +186,7 @@ impl Collector {
             }
             Event::Loss { what, count } => self.set_loss(what, count),
             Event::Note { text } => self.note(text),
-            Event::Fork { pid, .. } => {
+            Event::Fork { pid } => {
                 self.process = self.process.saturating_add(1);
                 self.fork_pid = Some(pid);
             }

@@ -15,6 +15,7 @@ mod resolve;
 mod sarif;
 mod sinks;
 mod source;
+mod steps;
 mod suppress;
 pub mod symbolize;
 mod text;

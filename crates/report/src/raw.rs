@@ -38,8 +38,6 @@ pub enum Event {
     },
     Fork {
         pid: u64,
-        #[serde(default)]
-        parent: Option<u64>,
     },
     Stats(BTreeMap<String, serde_json::Value>),
     End {

@@ -64,10 +64,7 @@ pub fn tidy(name: &str) -> String {
     {
         text = without_argument(&text, default);
     }
-    while text.contains("> >") {
-        text = text.replace("> >", ">>");
-    }
-    text
+    text.replace(" >", ">")
 }
 
 /// Removes every `, start...>` up to its matching bracket.

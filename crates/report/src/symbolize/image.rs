@@ -97,11 +97,6 @@ impl Image {
         self.build_id.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Whether line numbers can be told.
-    pub fn has_debug_info(&self) -> bool {
-        self.dwarf.is_some()
-    }
-
     /// The function at an address, inlined calls first.
     pub fn frames(&self, address: u64) -> Vec<Symbolized> {
         let mut frames = self.dwarf_frames(address);

@@ -11,7 +11,7 @@ pub use footer::{summary, unseen};
 
 use crate::source::Sources;
 use crate::sinks::Options;
-use deadheat_model::Report;
+use deadheat_model::{Finding, Report};
 use paint::Painter;
 
 /// What every part of the text needs.
@@ -24,9 +24,26 @@ pub(crate) struct Page<'a> {
 
 /// The whole report.
 pub fn render(report: &Report, options: &Options) -> String {
+    with_page(report, options, |page| {
+        let mut out = String::new();
+        for finding in &report.findings {
+            out.push_str(&page.finding(finding));
+            out.push('\n');
+        }
+        out.push_str(&page.footer());
+        out
+    })
+}
+
+/// One finding alone, as in the whole report.
+pub fn render_one(report: &Report, finding: &Finding, options: &Options) -> String {
+    with_page(report, options, |page| page.finding(finding))
+}
+
+fn with_page(report: &Report, options: &Options, write: impl Fn(&Page<'_>) -> String) -> String {
     let sources = options.sources(report);
     let cwd = options.cwd(report);
-    let page = Page {
+    write(&Page {
         report,
         painter: Painter {
             color: options.color,
@@ -34,17 +51,5 @@ pub fn render(report: &Report, options: &Options) -> String {
         },
         sources: &sources,
         cwd: &cwd,
-    };
-    let mut out = String::new();
-    for finding in &report.findings {
-        out.push_str(&page.finding(finding));
-        out.push('\n');
-    }
-    out.push_str(&page.footer());
-    out
-}
-
-/// One finding alone, as in the whole report.
-pub(crate) fn render_finding(page: &Page<'_>, finding: &deadheat_model::Finding) -> String {
-    page.finding(finding)
+    })
 }
