@@ -96,7 +96,7 @@ struct Present<'a> {
 /// The past of 8 bytes.
 #[derive(Clone, Debug, Default)]
 struct Cell {
-    // invariant: no entry is empty, and none subsumes another
+    // invariant: no entry has an empty mask
     entries: Vec<Past>,
 }
 

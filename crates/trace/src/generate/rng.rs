@@ -11,7 +11,7 @@ impl Rng {
         Rng { state: seed }
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -22,7 +22,7 @@ impl Rng {
     /// A number below `bound`; 0 if there is none.
     pub fn below(&mut self, bound: u64) -> u64 {
         // The bias of the remainder is far below what a test could notice: bounds are small.
-        if bound == 0 { 0 } else { self.next() % bound }
+        if bound == 0 { 0 } else { self.draw() % bound }
     }
 
     /// True `per_mille` times in a thousand.
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn the_stream_is_the_published_one() {
         let mut rng = Rng::new(1234567);
-        let first: Vec<u64> = (0..3).map(|_| rng.next()).collect();
+        let first: Vec<u64> = (0..3).map(|_| rng.draw()).collect();
         assert_eq!(
             first,
             [
