@@ -1,0 +1,292 @@
+//! Atomic operations and fences: performed here, because the compiler hands them over, and ordered as C++20 orders them.
+//!
+//! Each location carries the clock L of the release sequence that its present value belongs to. Under the lock of the
+//! location the operation and its bookkeeping are one, so a load takes exactly the clock of the value that it reads.
+//!
+//! | operation                          | clock of the strand C           | L of the location            |
+//! |------------------------------------|---------------------------------|------------------------------|
+//! | load, acquire                      | C := C ⊔ L                      |                              |
+//! | load, relaxed                      | A := A ⊔ L (for a later fence)  |                              |
+//! | store, release                     | new step                        | L := C                       |
+//! | store, relaxed                     |                                 | L := F (last release fence)  |
+//! | read-modify-write, acquire part    | as the load                     |                              |
+//! | read-modify-write, release part    | new step                        | L := L ⊔ C                   |
+//! | read-modify-write, relaxed         |                                 | L := L ⊔ F                   |
+//! | fence, acquire                     | C := C ⊔ A                      |                              |
+//! | fence, release                     | F := C, new step                |                              |
+//!
+//! A seq_cst fence is both and no more: the order of all seq_cst operations is not part of happens-before.
+//! The access itself is recorded after the acquire part and before the release part, since the synchronizing operations
+//! themselves are ordered by the edge between them.
+
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+use crate::abi::tls;
+use crate::access::{self, leave};
+use crate::history::Touch;
+use crate::runtime::RT;
+use crate::strand::Strand;
+use crate::syncvar::{Kind, State};
+use crate::with_caller;
+
+/// A memory order, as the compiler passes it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Order(c_int);
+
+const RELAXED: c_int = 0;
+const RELEASE: c_int = 3;
+const ACQ_REL: c_int = 4;
+const SEQ_CST: c_int = 5;
+
+impl Order {
+    fn new(mo: c_int) -> Order {
+        // The bits above are hints for lock elision.
+        Order(mo & 0x7fff)
+    }
+    fn acquires(self) -> bool {
+        !matches!(self.0, RELAXED | RELEASE)
+    }
+    fn releases(self) -> bool {
+        matches!(self.0, RELEASE | ACQ_REL | SEQ_CST)
+    }
+    fn store_ordering(self) -> Ordering {
+        if self.0 == SEQ_CST { Ordering::SeqCst } else { Ordering::Release }
+    }
+}
+
+/// The strand, if its synchronization is to be seen.
+fn observed() -> Option<&'static mut Strand> {
+    tls::me().filter(|s| s.ignore_sync == 0)
+}
+
+fn take(state: &mut State, s: &mut Strand, order: Order) {
+    if order.acquires() {
+        state.acquire(&RT, s);
+    } else if !state.known_to(s) {
+        s.acquirable.join(&state.clock);
+    }
+}
+
+#[inline]
+fn load<T>(addr: usize, order: Order, size: usize, pc: u64, raw: impl Fn() -> T) -> T {
+    let Some(s) = observed() else { return raw() };
+    if RT.syncs.find(s, addr).is_none() {
+        let value = raw();
+        // A releasing store makes its object before it stores: if there is still none, nothing was released.
+        if RT.syncs.find(s, addr).is_none() {
+            access::access(&RT, s, addr, size, Touch::AtomicRead, pc);
+            return value;
+        }
+    }
+    s.enter();
+    let var = RT.syncs.get(s, addr, Kind::Atomic);
+    let value = var.with(|state| {
+        let value = raw();
+        take(state, s, order);
+        value
+    });
+    access::access(&RT, s, addr, size, Touch::AtomicRead, pc);
+    leave(s);
+    value
+}
+
+#[inline]
+fn store(addr: usize, order: Order, size: usize, pc: u64, raw: impl FnOnce()) {
+    let Some(s) = observed() else { return raw() };
+    s.enter();
+    let var = RT.syncs.get(s, addr, Kind::Atomic);
+    access::access(&RT, s, addr, size, Touch::AtomicWrite, pc);
+    var.with(|state| {
+        if order.releases() {
+            state.release_store(s);
+        } else {
+            state.store_clock(&s.released);
+        }
+        raw();
+    });
+    leave(s);
+}
+
+/// `raw` does the operation and says whether it wrote; then `order` holds, else `failed` does.
+#[inline]
+fn modify<T>(addr: usize, order: Order, failed: Order, size: usize, pc: u64, raw: impl FnOnce() -> (T, bool)) -> T {
+    let Some(s) = observed() else { return raw().0 };
+    s.enter();
+    let var = RT.syncs.get(s, addr, Kind::Atomic);
+    let value = var.with(|state| {
+        let (value, wrote) = raw();
+        take(state, s, if wrote { order } else { failed });
+        let touch = if wrote { Touch::AtomicReadWrite } else { Touch::AtomicRead };
+        access::access(&RT, s, addr, size, touch, pc);
+        if wrote && order.releases() {
+            state.release(s);
+        } else if wrote && !s.released.is_empty() {
+            state.add_clock(&s.released);
+        }
+        value
+    });
+    leave(s);
+    value
+}
+
+macro_rules! atomics {
+    ($($size:literal $int:ty, $atomic:ident: $load:ident $store:ident $exchange:ident $add:ident $sub:ident $and:ident $or:ident $xor:ident $nand:ident $cas:ident $strong:ident $weak:ident;)*) => { $(
+        with_caller! {
+            unsafe fn $load(a: *mut $int, mo: c_int) -> $int {
+                // SAFETY: the program's own atomic operation on its own memory.
+                load(a as usize, Order::new(mo), $size, tls::caller(), || unsafe { $atomic::from_ptr(a) }.load(Ordering::SeqCst))
+            }
+            unsafe fn $store(a: *mut $int, v: $int, mo: c_int) -> () {
+                let order = Order::new(mo);
+                // SAFETY: as above.
+                store(a as usize, order, $size, tls::caller(), || unsafe { $atomic::from_ptr(a) }.store(v, order.store_ordering()))
+            }
+            unsafe fn $cas(a: *mut $int, expected: $int, v: $int, mo: c_int, fmo: c_int) -> $int {
+                modify(a as usize, Order::new(mo), Order::new(fmo), $size, tls::caller(), || {
+                    // SAFETY: as above.
+                    match unsafe { $atomic::from_ptr(a) }.compare_exchange(expected, v, Ordering::SeqCst, Ordering::SeqCst) {
+                        Ok(old) => (old, true),
+                        Err(old) => (old, false),
+                    }
+                })
+            }
+            unsafe fn $strong(a: *mut $int, expected: *mut $int, v: $int, mo: c_int, fmo: c_int) -> c_int {
+                modify(a as usize, Order::new(mo), Order::new(fmo), $size, tls::caller(), || {
+                    // SAFETY: as above, and `expected` is the program's variable for the value it expects.
+                    unsafe {
+                        match $atomic::from_ptr(a).compare_exchange(*expected, v, Ordering::SeqCst, Ordering::SeqCst) {
+                            Ok(_) => (1, true),
+                            Err(old) => {
+                                *expected = old;
+                                (0, false)
+                            }
+                        }
+                    }
+                })
+            }
+            unsafe fn $weak(a: *mut $int, expected: *mut $int, v: $int, mo: c_int, fmo: c_int) -> c_int {
+                // SAFETY: the same contract.
+                unsafe { self::$strong::body(a, expected, v, mo, fmo) }
+            }
+        }
+        atomics!(@rmw $size $int, $atomic: $exchange swap, $add fetch_add, $sub fetch_sub, $and fetch_and, $or fetch_or, $xor fetch_xor, $nand fetch_nand);
+    )* };
+    (@rmw $size:literal $int:ty, $atomic:ident: $($name:ident $op:ident),*) => {
+        with_caller! { $(
+            unsafe fn $name(a: *mut $int, v: $int, mo: c_int) -> $int {
+                let order = Order::new(mo);
+                // SAFETY: the program's own atomic operation on its own memory.
+                modify(a as usize, order, order, $size, tls::caller(), || (unsafe { $atomic::from_ptr(a) }.$op(v, Ordering::SeqCst), true))
+            }
+        )* }
+    };
+}
+
+atomics! {
+    1 u8, AtomicU8: __tsan_atomic8_load __tsan_atomic8_store __tsan_atomic8_exchange __tsan_atomic8_fetch_add __tsan_atomic8_fetch_sub __tsan_atomic8_fetch_and __tsan_atomic8_fetch_or __tsan_atomic8_fetch_xor __tsan_atomic8_fetch_nand __tsan_atomic8_compare_exchange_val __tsan_atomic8_compare_exchange_strong __tsan_atomic8_compare_exchange_weak;
+    2 u16, AtomicU16: __tsan_atomic16_load __tsan_atomic16_store __tsan_atomic16_exchange __tsan_atomic16_fetch_add __tsan_atomic16_fetch_sub __tsan_atomic16_fetch_and __tsan_atomic16_fetch_or __tsan_atomic16_fetch_xor __tsan_atomic16_fetch_nand __tsan_atomic16_compare_exchange_val __tsan_atomic16_compare_exchange_strong __tsan_atomic16_compare_exchange_weak;
+    4 u32, AtomicU32: __tsan_atomic32_load __tsan_atomic32_store __tsan_atomic32_exchange __tsan_atomic32_fetch_add __tsan_atomic32_fetch_sub __tsan_atomic32_fetch_and __tsan_atomic32_fetch_or __tsan_atomic32_fetch_xor __tsan_atomic32_fetch_nand __tsan_atomic32_compare_exchange_val __tsan_atomic32_compare_exchange_strong __tsan_atomic32_compare_exchange_weak;
+    8 u64, AtomicU64: __tsan_atomic64_load __tsan_atomic64_store __tsan_atomic64_exchange __tsan_atomic64_fetch_add __tsan_atomic64_fetch_sub __tsan_atomic64_fetch_and __tsan_atomic64_fetch_or __tsan_atomic64_fetch_xor __tsan_atomic64_fetch_nand __tsan_atomic64_compare_exchange_val __tsan_atomic64_compare_exchange_strong __tsan_atomic64_compare_exchange_weak;
+    16 u128, AtomicU128: __tsan_atomic128_load __tsan_atomic128_store __tsan_atomic128_exchange __tsan_atomic128_fetch_add __tsan_atomic128_fetch_sub __tsan_atomic128_fetch_and __tsan_atomic128_fetch_or __tsan_atomic128_fetch_xor __tsan_atomic128_fetch_nand __tsan_atomic128_compare_exchange_val __tsan_atomic128_compare_exchange_strong __tsan_atomic128_compare_exchange_weak;
+}
+
+/// 16 bytes at once, by `cmpxchg16b`.
+struct AtomicU128(*mut u128);
+
+impl AtomicU128 {
+    unsafe fn from_ptr(p: *mut u128) -> AtomicU128 {
+        AtomicU128(p)
+    }
+
+    fn compare_exchange(&self, expected: u128, new: u128, _: Ordering, _: Ordering) -> Result<u128, u128> {
+        let (mut low, mut high) = (expected as u64, (expected >> 64) as u64);
+        let ok: u8;
+        // SAFETY: the program's own atomic, 16-byte aligned as the instruction wants it; rbx is saved because the compiler
+        // keeps it for itself.
+        unsafe {
+            core::arch::asm!(
+                "xchg {new_low}, rbx",
+                "lock cmpxchg16b xmmword ptr [{p}]",
+                "sete {ok}",
+                "mov rbx, {new_low}",
+                p = in(reg) self.0,
+                new_low = inout(reg) new as u64 => _,
+                in("rcx") (new >> 64) as u64,
+                inout("rax") low,
+                inout("rdx") high,
+                ok = out(reg_byte) ok,
+                options(nostack)
+            );
+        }
+        let old = (high as u128) << 64 | low as u128;
+        if ok != 0 { Ok(old) } else { Err(old) }
+    }
+
+    fn update(&self, f: impl Fn(u128) -> u128) -> u128 {
+        let mut old = self.load(Ordering::SeqCst);
+        loop {
+            match self.compare_exchange(old, f(old), Ordering::SeqCst, Ordering::SeqCst) {
+                Ok(old) => return old,
+                Err(now) => old = now,
+            }
+        }
+    }
+
+    fn load(&self, _: Ordering) -> u128 {
+        match self.compare_exchange(0, 0, Ordering::SeqCst, Ordering::SeqCst) {
+            Ok(v) | Err(v) => v,
+        }
+    }
+    fn store(&self, v: u128, _: Ordering) {
+        self.update(|_| v);
+    }
+    fn swap(&self, v: u128, _: Ordering) -> u128 {
+        self.update(|_| v)
+    }
+    fn fetch_add(&self, v: u128, _: Ordering) -> u128 {
+        self.update(|old| old.wrapping_add(v))
+    }
+    fn fetch_sub(&self, v: u128, _: Ordering) -> u128 {
+        self.update(|old| old.wrapping_sub(v))
+    }
+    fn fetch_and(&self, v: u128, _: Ordering) -> u128 {
+        self.update(|old| old & v)
+    }
+    fn fetch_or(&self, v: u128, _: Ordering) -> u128 {
+        self.update(|old| old | v)
+    }
+    fn fetch_xor(&self, v: u128, _: Ordering) -> u128 {
+        self.update(|old| old ^ v)
+    }
+    fn fetch_nand(&self, v: u128, _: Ordering) -> u128 {
+        self.update(|old| !(old & v))
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_atomic_thread_fence(mo: c_int) {
+    core::sync::atomic::fence(Ordering::SeqCst);
+    let Some(s) = observed() else { return };
+    let order = Order::new(mo);
+    s.enter();
+    if order.acquires() {
+        let seen = core::mem::take(&mut s.acquirable);
+        if s.clock.join(&seen) {
+            s.learned(&RT);
+        }
+    }
+    if order.releases() {
+        s.published();
+        let Strand { released, clock, .. } = s;
+        released.copy_from(clock);
+        s.begin_step();
+    }
+    leave(s);
+}
+
+/// Orders a thread against its own signal handlers only: nothing to do between threads.
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_atomic_signal_fence(_mo: c_int) {
+    core::sync::atomic::compiler_fence(Ordering::SeqCst);
+}

@@ -1,0 +1,92 @@
+//! The runtime's own beginning and end: `__tsan_init` before any instrumented code, and what is told at the exit.
+
+use core::arch::naked_asm;
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use crate::abi::{tls, weak};
+use crate::json::Json;
+use crate::intern::StackId;
+use crate::runtime::RT;
+use crate::sys;
+use crate::threads::Sort;
+
+unsafe extern "C" {
+    fn __cxa_atexit(f: extern "C" fn(*mut c_void), arg: *mut c_void, dso: *mut c_void) -> c_int;
+    fn fflush(stream: *mut c_void) -> c_int;
+}
+
+/// Called by the constructor of each instrumented module.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __tsan_init() {
+    naked_asm!("mov rdi, qword ptr [rsp]", "jmp {f}", f = sym init)
+}
+
+extern "C" fn init(pc: u64) {
+    start();
+    RT.modules.add_instrumented(pc);
+}
+
+/// Starts the runtime, once. The thread that does so is the program's first.
+pub fn start() {
+    static STARTING: AtomicBool = AtomicBool::new(false);
+    if STARTING.swap(true, Ordering::AcqRel) {
+        return;
+    }
+    if !RT.shadow.init() {
+        sys::die("there is no address space for the shadow table (16 GiB, none of it used): try 'ulimit -v unlimited'");
+    }
+    let main = RT.threads.create(&RT, None, Sort::Thread, StackId(0));
+    let s = RT.threads.begin(&RT, main);
+    s.enter();
+    crate::interpose::threads::adopt_os_thread(s);
+    tls::set(s);
+    RT.stream.start(&RT);
+    // SAFETY: registering a function with the C library, first of all and so run last of all.
+    unsafe { __cxa_atexit(at_exit, core::ptr::null_mut(), core::ptr::null_mut()) };
+    RT.started.store(true, Ordering::Release);
+    crate::access::leave(s);
+}
+
+extern "C" fn at_exit(_: *mut c_void) {
+    if let Some(code) = finish() {
+        // SAFETY: flushes all of the program's streams, as its exit would have done after us.
+        unsafe { fflush(core::ptr::null_mut()) };
+        sys::exit_group(code);
+    }
+}
+
+/// Tells all that is left to tell. The exit status that the program must get, if it is not its own.
+pub fn finish() -> Option<i32> {
+    static FINISHED: AtomicBool = AtomicBool::new(false);
+    if !RT.started.load(Ordering::Acquire) || FINISHED.swap(true, Ordering::AcqRel) {
+        return None;
+    }
+    let s = tls::me();
+    if let Some(s) = s {
+        s.enter();
+        crate::interpose::threads::report_leaks(s);
+    }
+    RT.findings.tell_counts(&RT);
+    let mut out = Json::new();
+    for (loss, count) in RT.losses.all() {
+        out.event("loss").key("what").text(loss.sentence()).key("count").number(count).end_line();
+    }
+    if let Some(text) = weak::default_suppressions() {
+        if RT.stream.connected() && !text.is_empty() {
+            out.event("suppressions").key("text").string(text).end_line();
+        }
+    }
+    if RT.options.stats.on() {
+        out.event("stats").key("shadow_bytes").number(RT.shadow.bytes() as u64);
+        out.key("history_chunks").number(RT.histories.chunks.load(Ordering::Relaxed));
+        out.key("stacks").number(RT.stacks.len() as u64).key("slots").number(RT.threads.slots_used() as u64).end_line();
+    }
+    if RT.stream.connected() || !out.bytes.is_empty() {
+        RT.modules.announce(&mut out);
+        out.event("end").end_line();
+        RT.stream.lines(&RT, &out.bytes);
+    }
+    RT.stream.finish()
+}

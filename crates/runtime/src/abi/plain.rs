@@ -1,0 +1,292 @@
+//! Plain reads and writes, as the compiler announces them.
+//!
+//! The fast path is assembler, because only so it can hand on its caller's program counter and use no more than a dozen
+//! and a half instructions: find the cell, and return if one of its two words says that this step has been here with
+//! at least these bytes and this kind (`entry::same_step_covers`, which is its specification). All else is [`slow`].
+//! The instruction budget is checked by a test on the release library.
+
+use core::arch::naked_asm;
+
+use deadheat_detect::entry::{MASK, PLAIN, WRITE};
+
+use crate::abi::tls;
+use crate::access;
+use crate::history::Touch;
+use crate::runtime::RT;
+
+const READ: u64 = PLAIN;
+const WRITTEN: u64 = PLAIN | WRITE;
+
+extern "C" fn slow_read(addr: usize, pc: u64, size: usize) {
+    if let Some(s) = tls::me() {
+        access::access(&RT, s, addr, size, Touch::Read, pc);
+    }
+}
+
+extern "C" fn slow_write(addr: usize, pc: u64, size: usize) {
+    if let Some(s) = tls::me() {
+        access::access(&RT, s, addr, size, Touch::Write, pc);
+    }
+}
+
+/// Loads the strand into rdx and the cell's address into rax; jumps to 9 if there is no block.
+macro_rules! find_cell {
+    () => {
+        "mov rdx, qword ptr [rip + __deadheat_strand@GOTTPOFF]
+         mov rdx, qword ptr fs:[rdx]
+         mov rcx, qword ptr [rdx + 16]
+         test rcx, rcx
+         jz 9f
+         mov rax, rdi
+         shr rax, 16
+         mov rax, qword ptr [rcx + rax*8]
+         test rax, rax
+         jz 9f
+         movzx ecx, di
+         and ecx, 0xfff8
+         lea rax, [rax + rcx*2]
+        "
+    };
+}
+
+/// Falls through if the cell at rax + $cell has a word of this step that covers rsi, else jumps to 9. Looks at word
+/// $likely first.
+macro_rules! check_cell {
+    ($cell:literal, $likely:literal, $other:literal) => {
+        concat!(
+            "mov r8, qword ptr [rax + ", $cell, " + ", $likely, "]
+             mov r9, r8
+             and r9, rsi
+             cmp r9, rsi
+             jne 2f
+             sub r8, qword ptr [rdx]
+             cmp r8, qword ptr [rdx + 8]
+             jb 3f
+             2:
+             mov r8, qword ptr [rax + ", $cell, " + ", $other, "]
+             mov r9, r8
+             and r9, rsi
+             cmp r9, rsi
+             jne 9f
+             sub r8, qword ptr [rdx]
+             cmp r8, qword ptr [rdx + 8]
+             jae 9f
+             3:
+            "
+        )
+    };
+}
+
+macro_rules! slow_tail {
+    ($size:literal) => {
+        concat!("9: mov rsi, qword ptr [rsp]
+                 mov edx, ", $size, "
+                 jmp {slow}")
+    };
+}
+
+/// Hooks for one size of 1, 2 or 4 bytes: somewhere inside a cell, or across two (then slow).
+macro_rules! small_hooks {
+    ($($size:literal, $mask:literal, $highest:literal: $read:ident $write:ident;)*) => { $(
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $read(addr: usize) {
+            naked_asm!(
+                find_cell!(),
+                "mov ecx, edi",
+                "and ecx, 7",
+                concat!("cmp ecx, ", $highest),
+                "ja 9f",
+                concat!("mov esi, ", $mask),
+                "shl esi, cl",
+                "or esi, {kind}",
+                check_cell!("0", "8", "0"),
+                "ret",
+                slow_tail!($size),
+                kind = const READ, slow = sym slow_read
+            )
+        }
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $write(addr: usize) {
+            naked_asm!(
+                find_cell!(),
+                "mov ecx, edi",
+                "and ecx, 7",
+                concat!("cmp ecx, ", $highest),
+                "ja 9f",
+                concat!("mov esi, ", $mask),
+                "shl esi, cl",
+                "or esi, {kind}",
+                check_cell!("0", "0", "8"),
+                "ret",
+                slow_tail!($size),
+                kind = const WRITTEN, slow = sym slow_write
+            )
+        }
+    )* };
+}
+
+small_hooks! {
+    "1", "1", "7": __tsan_read1 __tsan_write1;
+    "2", "3", "6": __tsan_read2 __tsan_write2;
+    "4", "15", "4": __tsan_read4 __tsan_write4;
+}
+
+macro_rules! whole_hooks {
+    ($size:literal, $need:expr, $slow:ident, $name:ident, $($check:expr),*) => {
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(addr: usize) {
+            naked_asm!(
+                find_cell!(),
+                "test dil, 7",
+                "jnz 9f",
+                "mov esi, {need}",
+                $($check,)*
+                "ret",
+                slow_tail!($size),
+                need = const $need, slow = sym $slow
+            )
+        }
+    };
+}
+
+whole_hooks!("8", MASK | READ, slow_read, __tsan_read8, check_cell!("0", "8", "0"));
+whole_hooks!("8", MASK | WRITTEN, slow_write, __tsan_write8, check_cell!("0", "0", "8"));
+
+/// 16 bytes that begin in the last cell of a region would need the next region's block: slow.
+macro_rules! wide_hooks {
+    ($need:expr, $slow:ident, $name:ident, $likely:literal, $other:literal) => {
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(addr: usize) {
+            naked_asm!(
+                find_cell!(),
+                "test dil, 7",
+                "jnz 9f",
+                "cmp ecx, 0xfff8",
+                "je 9f",
+                "mov esi, {need}",
+                check_cell!("0", $likely, $other),
+                check_cell!("16", $likely, $other),
+                "ret",
+                slow_tail!("16"),
+                need = const $need, slow = sym $slow
+            )
+        }
+    };
+}
+
+wide_hooks!(MASK | READ, slow_read, __tsan_read16, "8", "0");
+wide_hooks!(MASK | WRITTEN, slow_write, __tsan_write16, "0", "8");
+
+/// Hooks with another name and the same meaning.
+macro_rules! same_as {
+    ($($name:ident = $target:ident;)*) => { $(
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(addr: usize) {
+            naked_asm!("jmp {target}", target = sym $target)
+        }
+    )* };
+}
+
+same_as! {
+    __tsan_unaligned_read1 = __tsan_read1; __tsan_unaligned_write1 = __tsan_write1;
+    __tsan_unaligned_read2 = __tsan_read2; __tsan_unaligned_write2 = __tsan_write2;
+    __tsan_unaligned_read4 = __tsan_read4; __tsan_unaligned_write4 = __tsan_write4;
+    __tsan_unaligned_read8 = __tsan_read8; __tsan_unaligned_write8 = __tsan_write8;
+    __tsan_unaligned_read16 = __tsan_read16; __tsan_unaligned_write16 = __tsan_write16;
+    __tsan_volatile_read1 = __tsan_read1; __tsan_volatile_write1 = __tsan_write1;
+    __tsan_volatile_read2 = __tsan_read2; __tsan_volatile_write2 = __tsan_write2;
+    __tsan_volatile_read4 = __tsan_read4; __tsan_volatile_write4 = __tsan_write4;
+    __tsan_volatile_read8 = __tsan_read8; __tsan_volatile_write8 = __tsan_write8;
+    __tsan_volatile_read16 = __tsan_read16; __tsan_volatile_write16 = __tsan_write16;
+    __tsan_unaligned_volatile_read2 = __tsan_read2; __tsan_unaligned_volatile_write2 = __tsan_write2;
+    __tsan_unaligned_volatile_read4 = __tsan_read4; __tsan_unaligned_volatile_write4 = __tsan_write4;
+    __tsan_unaligned_volatile_read8 = __tsan_read8; __tsan_unaligned_volatile_write8 = __tsan_write8;
+    __tsan_unaligned_volatile_read16 = __tsan_read16; __tsan_unaligned_volatile_write16 = __tsan_write16;
+    // A read and a write of one place: whatever races with the read races with the write too.
+    __tsan_read_write1 = __tsan_write1; __tsan_unaligned_read_write1 = __tsan_write1;
+    __tsan_read_write2 = __tsan_write2; __tsan_unaligned_read_write2 = __tsan_write2;
+    __tsan_read_write4 = __tsan_write4; __tsan_unaligned_read_write4 = __tsan_write4;
+    __tsan_read_write8 = __tsan_write8; __tsan_unaligned_read_write8 = __tsan_write8;
+    __tsan_read_write16 = __tsan_write16; __tsan_unaligned_read_write16 = __tsan_write16;
+}
+
+/// The same accesses with a program counter that the caller chose.
+macro_rules! with_pc {
+    ($($size:literal: $read:ident $write:ident;)*) => { $(
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $read(addr: usize, pc: u64) {
+            slow_read(addr, pc, $size);
+        }
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $write(addr: usize, pc: u64) {
+            slow_write(addr, pc, $size);
+        }
+    )* };
+}
+
+with_pc! {
+    1: __tsan_read1_pc __tsan_write1_pc;
+    2: __tsan_read2_pc __tsan_write2_pc;
+    4: __tsan_read4_pc __tsan_write4_pc;
+    8: __tsan_read8_pc __tsan_write8_pc;
+    16: __tsan_read16_pc __tsan_write16_pc;
+}
+
+extern "C" fn range_of(addr: usize, size: usize, pc: u64, touch: Touch) {
+    if let Some(s) = tls::me() {
+        access::access_range(&RT, s, addr, size, touch, pc);
+    }
+}
+
+extern "C" fn read_range(addr: usize, size: usize, pc: u64) {
+    range_of(addr, size, pc, Touch::Read);
+}
+
+extern "C" fn write_range(addr: usize, size: usize, pc: u64) {
+    range_of(addr, size, pc, Touch::Write);
+}
+
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __tsan_read_range(addr: usize, size: usize) {
+    naked_asm!("mov rdx, qword ptr [rsp]", "jmp {f}", f = sym read_range)
+}
+
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __tsan_write_range(addr: usize, size: usize) {
+    naked_asm!("mov rdx, qword ptr [rsp]", "jmp {f}", f = sym write_range)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_read_range_pc(addr: usize, size: usize, pc: u64) {
+    read_range(addr, size, pc);
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_write_range_pc(addr: usize, size: usize, pc: u64) {
+    write_range(addr, size, pc);
+}
+
+/// A constructor or destructor sets the pointer to the virtual functions. Setting it to what it is already is no write.
+extern "C" fn vptr_update(slot: *const usize, new: usize, pc: u64) {
+    // SAFETY: the program is about to write the slot, so it can be read.
+    if unsafe { slot.read() } != new {
+        if let Some(s) = tls::me() {
+            access::access(&RT, s, slot as usize, 8, Touch::VptrWrite, pc);
+        }
+    }
+}
+
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __tsan_vptr_update(slot: *const usize, new: usize) {
+    naked_asm!("mov rdx, qword ptr [rsp]", "jmp {f}", f = sym vptr_update)
+}
+
+same_as! { __tsan_vptr_read = __tsan_read8; }

@@ -1,0 +1,328 @@
+//! A finding becomes a line of the raw stream: once for each different one, counted after that.
+//!
+//! Knows what a race needs to be told completely (both stacks, locks, threads, memory); decides nothing.
+
+use deadheat_detect::entry::{Entry, PLAIN};
+use hashbrown::HashTable;
+use std_alloc::vec::Vec;
+
+use crate::history::{Record, Touch};
+use crate::intern::StackId;
+use crate::json::Json;
+use crate::locks::Mode;
+use crate::loss::Loss;
+use crate::runtime::Runtime;
+use crate::strand::Strand;
+use crate::sync::Locked;
+use crate::syncvar::SyncId;
+use crate::threads::{Sort, ThreadId};
+
+/// Different findings that are kept; a program with more has one bug in many places.
+const MOST: usize = 10_000;
+/// Synchronizations shown around an access.
+const SHOWN_EVENTS: usize = 8;
+
+struct Seen {
+    key: u64,
+    id: u32,
+    count: u64,
+    /// The count that the stream was last told.
+    told: u64,
+}
+
+/// All findings so far.
+pub struct Findings {
+    seen: Locked<HashTable<Seen>>,
+}
+
+impl Findings {
+    pub const fn new() -> Self {
+        Findings { seen: Locked::new(HashTable::new()) }
+    }
+
+    pub fn len(&self) -> usize {
+        self.seen.lock().len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Counts the finding; its number if it is new.
+    fn count(&self, rt: &Runtime, key: u64) -> Option<u32> {
+        let mut seen = self.seen.lock();
+        if let Some(old) = seen.find_mut(key, |s| s.key == key) {
+            old.count += 1;
+            return None;
+        }
+        if seen.len() >= MOST {
+            rt.losses.count(Loss::Findings);
+            return None;
+        }
+        let id = seen.len() as u32 + 1;
+        seen.insert_unique(key, Seen { key, id, count: 1, told: 1 }, |s| s.key);
+        Some(id)
+    }
+
+    /// Tells the counts of all findings that were seen again since the last time.
+    pub fn tell_counts(&self, rt: &Runtime) {
+        let mut out = Json::new();
+        for seen in self.seen.lock().iter_mut().filter(|s| s.count > s.told) {
+            out.event("again").key("id").number(seen.id as u64).key("count").number(seen.count).end_line();
+            seen.told = seen.count;
+        }
+        if !out.bytes.is_empty() {
+            rt.stream.lines(rt, &out.bytes);
+        }
+    }
+
+    /// # Safety
+    /// No other thread may exist.
+    pub unsafe fn after_fork(&self) {
+        // SAFETY: by the contract.
+        unsafe { self.seen.force_unlock() };
+    }
+}
+
+impl Default for Findings {
+    fn default() -> Self {
+        Findings::new()
+    }
+}
+
+/// Mixes numbers into a key by which findings are told apart.
+pub fn key(parts: &[u64]) -> u64 {
+    parts.iter().fold(0xcbf2_9ce4_8422_2325, |h, &p| {
+        let h = (h ^ p).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        h ^ (h >> 29)
+    })
+}
+
+/// Reports a finding of any kind: `body` writes its keys, and says which threads they name.
+/// `s` must be inside the runtime. What has the same `key` is the same finding, and only counted.
+pub fn report(rt: &Runtime, s: &mut Strand, kind: &str, key: u64, body: impl FnOnce(&mut Json, &mut Vec<ThreadId>)) {
+    let Some(id) = rt.findings.count(rt, key) else { return };
+    let mut out = Json::new();
+    rt.modules.announce(&mut out);
+    let mut line = Json::new();
+    let mut threads = Vec::new();
+    line.event("finding").key("id").number(id as u64).key("kind").text(kind);
+    body(&mut line, &mut threads);
+    line.end_line();
+    threads.push(s.thread);
+    for thread in threads {
+        announce_thread(rt, thread, &mut out);
+    }
+    out.bytes.extend_from_slice(&line.bytes);
+    rt.stream.lines(rt, &out.bytes);
+    #[cfg(feature = "export")]
+    crate::abi::api::on_report();
+    if rt.options.halt_on_error.on() && rt.stream.verdict() {
+        crate::halt(rt);
+    }
+}
+
+/// Writes a `thread` line for `id` and for those that created it, unless the stream knows them.
+pub fn announce_thread(rt: &Runtime, id: ThreadId, out: &mut Json) {
+    let mut chain = Vec::new();
+    let mut at = id;
+    loop {
+        let (parent, known) = rt.threads.with(at, |t| (t.parent, core::mem::replace(&mut t.announced, true)));
+        if known {
+            break;
+        }
+        chain.push(at);
+        if at == parent || at.0 == 0 {
+            break;
+        }
+        at = parent;
+    }
+    for id in chain.into_iter().rev() {
+        let (parent, tid, name, created, sort) = rt.threads.with(id, |t| (t.parent, t.tid, t.name.clone(), t.created, t.sort));
+        out.event("thread").key("id").number(id.0 as u64).key("parent").number(parent.0 as u64);
+        out.key("tid").number(tid as u64).key("name").string(&name).key("created");
+        stack(rt, out, created);
+        out.key("kind").text(match sort {
+            Sort::Thread => "thread",
+            Sort::Fiber => "fiber",
+        });
+        out.end_line();
+    }
+}
+
+/// Writes a stack as a list of program counters.
+pub fn stack(rt: &Runtime, out: &mut Json, id: StackId) {
+    out.numbers(rt.stacks.frames(id));
+}
+
+/// Writes what a lock is: `"lock":7,"addr":N,"type":"mutex"`.
+pub fn lock_keys(rt: &Runtime, out: &mut Json, id: SyncId) {
+    out.key("lock").number(id.0 as u64);
+    if let Some((addr, kind, _)) = rt.syncs.describe(id) {
+        out.key("addr").number(addr).key("type").text(kind.name());
+    }
+}
+
+/// `new`, made by `s` just now in the cell at `addr`, races with `old`.
+pub fn race(rt: &Runtime, s: &mut Strand, addr: usize, new: Entry, old: Entry) {
+    if !rt.options.races.on() {
+        return;
+    }
+    let history = rt.histories.of(old.slot());
+    let older = history.record(old.seq());
+    let newer = rt.histories.of(new.slot()).record(new.seq());
+    if older.is_none() || newer.is_none() {
+        rt.losses.count(Loss::History);
+    }
+    let full_stack = |r: &Option<Record>| r.map_or(StackId(0), |r| rt.stacks.push(r.caller, r.place.pc()));
+    let (new_stack, old_stack) = (full_stack(&newer), full_stack(&older));
+    let touch = |r: &Option<Record>| r.map_or(Touch::Learned, |r| r.place.touch());
+    let freed = touch(&newer) == Touch::Free || touch(&older) == Touch::Free;
+    let kind = if freed { "use-after-free" } else { "data-race" };
+    let (low, high) = (new_stack.min(old_stack), new_stack.max(old_stack));
+    let old_thread = history.owner(old.seq());
+    report(rt, s, kind, key(&[freed as u64, low.0 as u64, high.0 as u64]), |out, threads| {
+        let new_thread = rt.histories.of(new.slot()).owner(new.seq());
+        threads.extend([new_thread, old_thread]);
+        out.key("accesses").open(b'[');
+        access(rt, out, addr, new, new_thread, newer, new_stack);
+        access(rt, out, addr, old, old_thread, older, old_stack);
+        out.close(b']');
+        let byte = addr + (new.mask() & old.mask()).trailing_zeros() as usize % 8;
+        memory(rt, out, threads, byte);
+        timeline(rt, out, [(new, new_thread), (old, old_thread)]);
+    });
+}
+
+fn access(rt: &Runtime, out: &mut Json, addr: usize, entry: Entry, thread: ThreadId, record: Option<Record>, full: StackId) {
+    let touch = record.map_or(Touch::Learned, |r| r.place.touch());
+    let op = match touch {
+        Touch::Read | Touch::AtomicRead => "read",
+        Touch::Write | Touch::AtomicWrite => "write",
+        Touch::AtomicReadWrite => "read-write",
+        Touch::Free => "free",
+        Touch::VptrWrite => "vptr-write",
+        Touch::Destroy => "destroy",
+        Touch::Alloc => "alloc",
+        Touch::Learned if entry.0 & deadheat_detect::entry::WRITE != 0 => "write",
+        Touch::Learned => "read",
+    };
+    out.open(b'{').key("op").text(op).key("atomic").boolean(entry.0 & PLAIN == 0);
+    let size = record.map_or(entry.mask().count_ones() as u64, |r| r.place.size());
+    out.key("size").number(size).key("addr").number((addr + entry.mask().trailing_zeros() as usize % 8) as u64);
+    out.key("thread").number(thread.0 as u64).key("stack");
+    stack(rt, out, full);
+    out.key("locks").open(b'[');
+    if let Some(record) = record {
+        let mut held: Vec<_> = rt.lock_sets.iter(record.locks).collect();
+        held.reverse();
+        for lock in held {
+            out.open(b'{');
+            lock_keys(rt, out, lock.lock);
+            out.key("mode").text(match lock.mode {
+                Mode::Exclusive => "write",
+                Mode::Shared => "read",
+            });
+            out.key("stack");
+            stack(rt, out, lock.taken_at);
+            out.close(b'}');
+        }
+    }
+    out.close(b']').close(b'}');
+}
+
+/// Writes what `addr` belongs to.
+pub fn memory(rt: &Runtime, out: &mut Json, threads: &mut Vec<ThreadId>, addr: usize) {
+    out.key("memory").open(b'{').key("addr").number(addr as u64).key("kind");
+    if let Some(block) = rt.heap.describe(addr) {
+        threads.push(block.thread);
+        out.text("heap").key("start").number(block.start as u64).key("size").number(block.size as u64);
+        out.key("thread").number(block.thread.0 as u64).key("stack");
+        stack(rt, out, block.stack);
+        if let Some((thread, at)) = block.freed {
+            threads.push(thread);
+            out.key("freed").open(b'{').key("thread").number(thread.0 as u64).key("stack");
+            stack(rt, out, at);
+            out.close(b'}');
+        }
+    } else if let Some((thread, low, high)) = stack_of(rt, addr) {
+        threads.push(thread);
+        out.text("stack").key("thread").number(thread.0 as u64).key("start").number(low as u64).key("end").number(high as u64);
+    } else if let Some(thread) = tls_of(rt, addr) {
+        threads.push(thread);
+        out.text("tls").key("thread").number(thread.0 as u64);
+    } else if rt.modules.find(addr as u64).is_some() {
+        out.text("global");
+    } else {
+        out.text("unknown");
+    }
+    out.close(b'}');
+}
+
+fn stack_of(rt: &Runtime, addr: usize) -> Option<(ThreadId, usize, usize)> {
+    let mut found = None;
+    rt.threads.each(|id, t| {
+        if !t.strand.is_null() {
+            // SAFETY: a strand in the registry lives while its lock is held; the bounds are set before it is there.
+            let os = unsafe { (*t.strand).os };
+            if (os.stack_low..os.stack_high).contains(&addr) && tls_range(&os).is_none_or(|r| !r.contains(&addr)) {
+                found = Some((id, os.stack_low, os.stack_high));
+            }
+        }
+    });
+    found
+}
+
+fn tls_range(os: &crate::strand::OsThread) -> Option<core::ops::Range<usize>> {
+    if os.tls_low < os.tls_high { Some(os.tls_low..os.tls_high) } else { None }
+}
+
+fn tls_of(rt: &Runtime, addr: usize) -> Option<ThreadId> {
+    let mut found = None;
+    rt.threads.each(|id, t| {
+        if !t.strand.is_null() {
+            // SAFETY: as in `stack_of`.
+            let os = unsafe { (*t.strand).os };
+            if tls_range(&os).is_some_and(|r| r.contains(&addr)) {
+                found = Some(id);
+            }
+        }
+    });
+    found
+}
+
+/// Writes the synchronizations of both threads around the two accesses, in the order in which they likely happened.
+fn timeline(rt: &Runtime, out: &mut Json, sides: [(Entry, ThreadId); 2]) {
+    let mut shown: Vec<(u64, usize, Option<crate::history::SyncEvent>)> = Vec::new();
+    for (side, &(entry, _)) in sides.iter().enumerate() {
+        let events = rt.histories.of(entry.slot()).events();
+        let after = events.iter().position(|e| e.at >= entry.seq()).unwrap_or(events.len());
+        let from = after.saturating_sub(SHOWN_EVENTS);
+        let before = &events[from..after];
+        // The access itself lies between its neighbours; the newer one is now.
+        let time = if side == 0 { u64::MAX } else { before.last().map_or(0, |e| e.time + 1) };
+        shown.extend(before.iter().map(|e| (e.time, side, Some(*e))));
+        shown.push((time, side, None));
+        shown.extend(events[after..].iter().take(SHOWN_EVENTS / 2).filter(|_| side == 1).map(|e| (e.time, side, Some(*e))));
+    }
+    shown.sort_by_key(|&(time, side, _)| (time, core::cmp::Reverse(side)));
+    out.key("timeline").open(b'[');
+    for (at, (_, side, event)) in shown.into_iter().enumerate() {
+        out.open(b'{').key("thread").number(sides[side].1.0 as u64).key("at").number(at as u64);
+        match event {
+            None => {
+                out.key("what").text("access").key("access").number(side as u64);
+            }
+            Some(event) => {
+                out.key("what").text(event.what).key("object").number(event.object.0 as u64);
+                if let Some((addr, kind, _)) = rt.syncs.describe(event.object) {
+                    out.key("addr").number(addr).key("type").text(kind.name());
+                }
+                out.key("stack");
+                stack(rt, out, event.stack);
+            }
+        }
+        out.close(b'}');
+    }
+    out.close(b']');
+}

@@ -1,0 +1,229 @@
+//! The functions of the C library that Deadheat must see: synchronization, memory's life, and memory touched on the
+//! program's behalf.
+//!
+//! [`interpose!`] defines such a function. Its exported name is an assembler stub that notes the caller's program counter
+//! and goes on to the body; the body gets the real function. With the feature `wrap` the exported name is `__wrap_X` and
+//! the real one `__real_X`, as the linker's `--wrap` wants it in static programs.
+
+use core::ffi::{c_char, c_void};
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::abi::tls;
+use crate::access;
+use crate::history::Touch;
+use crate::intern::StackId;
+use crate::runtime::RT;
+use crate::strand::Strand;
+use crate::sys;
+
+pub mod signals;
+pub mod threads;
+
+/// Exports functions whose body can ask [`tls::caller`] for the caller's program counter.
+#[macro_export]
+macro_rules! with_caller {
+    ($($(#[$meta:meta])* unsafe fn $name:ident($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty $body:block)*) => { $(
+        #[allow(non_snake_case)]
+        pub mod $name {
+            use super::*;
+            #[unsafe(naked)]
+            #[unsafe(export_name = stringify!($name))]
+            pub unsafe extern "C" fn entry() {
+                core::arch::naked_asm!(
+                    "mov r11, qword ptr [rsp]",
+                    "mov r10, qword ptr [rip + __deadheat_caller@GOTTPOFF]",
+                    "mov qword ptr fs:[r10], r11",
+                    "jmp {body}",
+                    body = sym body
+                )
+            }
+            $(#[$meta])*
+            #[allow(clippy::missing_safety_doc)]
+            pub unsafe extern "C" fn body($($arg: $ty),*) -> $ret $body
+        }
+    )* };
+}
+
+/// Defines an interposed function. In its body, `call` is a [`Call`] and `real` the function that it stands before:
+///
+/// ```ignore
+/// interpose! {
+///     unsafe fn pthread_mutex_lock(mutex: *mut c_void) -> c_int |call, real| { ... real(mutex) ... }
+/// }
+/// ```
+#[macro_export]
+macro_rules! interpose {
+    ($($(#[$meta:meta])* unsafe fn $name:ident($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty |$call:ident, $real:ident| $body:block)*) => { $(
+        #[allow(non_snake_case)]
+        pub mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+
+            #[unsafe(naked)]
+            #[cfg_attr(not(feature = "wrap"), unsafe(export_name = stringify!($name)))]
+            #[cfg_attr(feature = "wrap", unsafe(export_name = concat!("__wrap_", stringify!($name))))]
+            pub unsafe extern "C" fn entry() {
+                core::arch::naked_asm!(
+                    "mov r11, qword ptr [rsp]",
+                    "mov r10, qword ptr [rip + __deadheat_caller@GOTTPOFF]",
+                    "mov qword ptr fs:[r10], r11",
+                    "jmp {body}",
+                    body = sym body
+                )
+            }
+
+            /// The function of the C library.
+            #[cfg(not(feature = "wrap"))]
+            #[inline(always)]
+            pub fn real() -> unsafe extern "C" fn($($ty),*) -> $ret {
+                static REAL: $crate::interpose::Real = $crate::interpose::Real::new();
+                // SAFETY: the name and the type are those of the C library.
+                unsafe { core::mem::transmute(REAL.get(concat!(stringify!($name), "\0"))) }
+            }
+            #[cfg(feature = "wrap")]
+            #[inline(always)]
+            pub fn real() -> unsafe extern "C" fn($($ty),*) -> $ret {
+                unsafe extern "C" {
+                    #[link_name = concat!("__real_", stringify!($name))]
+                    fn real_function($($arg: $ty),*) -> $ret;
+                }
+                real_function
+            }
+
+            $(#[$meta])*
+            #[allow(clippy::missing_safety_doc)]
+            pub unsafe extern "C" fn body($($arg: $ty),*) -> $ret {
+                #[allow(unused_variables)]
+                let $real = real();
+                #[allow(unused_mut, unused_variables)]
+                let mut $call = $crate::interpose::Call::begin(entry as *const () as u64);
+                $body
+            }
+        }
+    )* };
+}
+
+/// The address of a real function, looked up once.
+pub struct Real(AtomicPtr<c_void>);
+
+unsafe extern "C" {
+    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+}
+
+impl Real {
+    pub const fn new() -> Self {
+        Real(AtomicPtr::new(core::ptr::null_mut()))
+    }
+
+    /// The next definition of the zero-terminated `name` after ours.
+    #[inline(always)]
+    pub fn get(&self, name: &'static str) -> *mut c_void {
+        let p = self.0.load(Ordering::Relaxed);
+        if p.is_null() { self.look_up(name) } else { p }
+    }
+
+    #[cold]
+    fn look_up(&self, name: &'static str) -> *mut c_void {
+        const RTLD_NEXT: *mut c_void = -1isize as *mut c_void;
+        // SAFETY: a terminated name.
+        let p = unsafe { dlsym(RTLD_NEXT, name.as_ptr().cast()) };
+        if p.is_null() {
+            sys::write_all(2, b"deadheat: the C library has no ");
+            sys::write_all(2, name.as_bytes());
+            sys::die("a function of the C library is missing");
+        }
+        self.0.store(p, Ordering::Relaxed);
+        p
+    }
+}
+
+impl Default for Real {
+    fn default() -> Self {
+        Real::new()
+    }
+}
+
+/// One call of an interposed function: who called, from where, and a frame on his stack while it lasts.
+pub struct Call {
+    strand: Option<&'static mut Strand>,
+    /// The address of the interposed function itself: innermost in the stacks of what it does.
+    pub here: u64,
+    /// Where it was called.
+    pub pc: u64,
+    depth: usize,
+}
+
+impl Call {
+    #[inline]
+    pub fn begin(here: u64) -> Call {
+        let pc = tls::caller();
+        let mut strand = tls::me();
+        let mut depth = 0;
+        if let Some(s) = &mut strand {
+            depth = s.depth();
+            s.enter();
+            s.push_frame(&RT, pc);
+            access::leave(s);
+        }
+        Call { strand, here, pc, depth }
+    }
+
+    /// The caller's strand; none before the runtime has started, or in a thread it does not know.
+    #[inline(always)]
+    pub fn strand(&mut self) -> Option<&mut Strand> {
+        self.strand.as_deref_mut()
+    }
+
+    /// The strand unless its synchronization is not to be seen.
+    pub fn syncing(&mut self) -> Option<&mut Strand> {
+        self.strand.as_deref_mut().filter(|s| s.ignore_sync == 0)
+    }
+
+    /// The program's memory is read on its behalf.
+    pub fn reads(&mut self, p: *const c_void, bytes: usize) {
+        self.touches(p, bytes, Touch::Read);
+    }
+
+    /// The program's memory is written on its behalf.
+    pub fn writes(&mut self, p: *const c_void, bytes: usize) {
+        self.touches(p, bytes, Touch::Write);
+    }
+
+    pub fn touches(&mut self, p: *const c_void, bytes: usize, touch: Touch) {
+        let here = self.here;
+        if let Some(s) = self.strand() {
+            access::access_range(&RT, s, p as usize, bytes, touch, here);
+        }
+    }
+
+    /// A terminated string of the program is read; its length without the end.
+    ///
+    /// # Safety
+    /// `p` must be a terminated string.
+    pub unsafe fn reads_string(&mut self, p: *const c_char) -> usize {
+        // SAFETY: by the contract.
+        let len = unsafe { sys::bytes_of(p) }.len();
+        if !p.is_null() {
+            self.reads(p.cast(), len + 1);
+        }
+        len
+    }
+
+    /// The stack of this call as one number, the interposed function innermost.
+    pub fn stack(&mut self) -> StackId {
+        let here = self.here;
+        match self.strand() {
+            Some(s) => s.stack_at(&RT, here),
+            None => StackId(0),
+        }
+    }
+}
+
+impl Drop for Call {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(s) = &mut self.strand {
+            s.set_depth(self.depth);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Which locks a strand holds, as one number, and what that number means.
+//!
+//! A set is a chain: the set before, and the lock taken last with its mode and where it was taken. Giving back a lock
+//! that is not the last one rebuilds the chain above it.
+
+use std_alloc::vec::Vec;
+
+use crate::intern::{Interner, LockSetId, StackId};
+use crate::syncvar::SyncId;
+
+/// How a lock is held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    Exclusive,
+    Shared,
+}
+
+/// One held lock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HeldLock {
+    pub lock: SyncId,
+    pub mode: Mode,
+    pub taken_at: StackId,
+}
+
+/// All lock sets seen.
+pub struct LockSets {
+    nodes: Interner,
+}
+
+const SHARED_BIT: u64 = 1 << 32;
+
+impl LockSets {
+    pub const fn new() -> Self {
+        LockSets { nodes: Interner::new() }
+    }
+
+    pub fn with(&self, set: LockSetId, held: HeldLock) -> LockSetId {
+        let shared = if held.mode == Mode::Shared { SHARED_BIT } else { 0 };
+        LockSetId(self.nodes.number([(set.0 as u64) << 32 | held.lock.0 as u64, shared | held.taken_at.0 as u64]))
+    }
+
+    fn last(&self, set: LockSetId) -> Option<(LockSetId, HeldLock)> {
+        let [a, b] = self.nodes.key(set.0)?;
+        let mode = if b & SHARED_BIT != 0 { Mode::Shared } else { Mode::Exclusive };
+        Some((LockSetId((a >> 32) as u32), HeldLock { lock: SyncId(a as u32), mode, taken_at: StackId(b as u32) }))
+    }
+
+    /// The set without the most recent hold of `lock`; the set itself if it is not in there.
+    pub fn without(&self, set: LockSetId, lock: SyncId) -> LockSetId {
+        let mut above = Vec::new();
+        let mut at = set;
+        while let Some((below, held)) = self.last(at) {
+            if held.lock == lock {
+                return above.iter().rev().fold(below, |set, &held| self.with(set, held));
+            }
+            above.push(held);
+            at = below;
+        }
+        set
+    }
+
+    /// The locks of a set, the one taken last first.
+    pub fn iter(&self, set: LockSetId) -> impl Iterator<Item = HeldLock> + '_ {
+        let mut at = set;
+        core::iter::from_fn(move || {
+            let (below, held) = self.last(at)?;
+            at = below;
+            Some(held)
+        })
+    }
+
+    /// # Safety
+    /// No other thread may exist.
+    pub unsafe fn after_fork(&self) {
+        // SAFETY: by the contract.
+        unsafe { self.nodes.after_fork() };
+    }
+}
+
+impl Default for LockSets {
+    fn default() -> Self {
+        LockSets::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locks_leave_in_any_order() {
+        let sets = LockSets::new();
+        let held = |n| HeldLock { lock: SyncId(n), mode: Mode::Exclusive, taken_at: StackId(n) };
+        let a = sets.with(LockSetId(0), held(1));
+        let ab = sets.with(a, held(2));
+        let abc = sets.with(ab, held(3));
+        let ac = sets.without(abc, SyncId(2));
+        assert_eq!(sets.iter(ac).map(|h| h.lock.0).collect::<Vec<_>>(), [3, 1]);
+        assert_eq!(sets.without(ac, SyncId(9)), ac);
+        assert_eq!(sets.without(sets.without(ac, SyncId(1)), SyncId(3)), LockSetId(0));
+    }
+}

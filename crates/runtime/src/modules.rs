@@ -1,0 +1,183 @@
+//! The program's executable and libraries: where they are mapped, and which of them carry the compiler's hooks.
+
+use core::ffi::{c_char, c_int, c_void};
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use std_alloc::vec::Vec;
+
+use crate::json::Json;
+use crate::sync::Locked;
+use crate::sys;
+
+#[repr(C)]
+struct PhdrInfo {
+    addr: u64,
+    name: *const c_char,
+    phdr: *const Phdr,
+    phnum: u16,
+    adds: u64,
+    subs: u64,
+}
+
+#[repr(C)]
+struct Phdr {
+    kind: u32,
+    flags: u32,
+    offset: u64,
+    vaddr: u64,
+    paddr: u64,
+    filesz: u64,
+    memsz: u64,
+    align: u64,
+}
+
+const PT_LOAD: u32 = 1;
+const PT_NOTE: u32 = 4;
+
+unsafe extern "C" {
+    fn dl_iterate_phdr(f: extern "C" fn(*const PhdrInfo, usize, *mut c_void) -> c_int, data: *mut c_void) -> c_int;
+}
+
+/// A mapped executable or library.
+#[derive(Clone)]
+pub struct Module {
+    pub path: Vec<u8>,
+    pub bias: u64,
+    pub start: u64,
+    pub end: u64,
+    pub build_id: Vec<u8>,
+}
+
+/// All modules, as of the last look.
+pub struct Modules {
+    known: Locked<Vec<Module>>,
+    /// Addresses inside modules that called `__tsan_init`.
+    instrumented: Locked<Vec<u64>>,
+    /// How many libraries have been loaded, by the loader's count at the last look.
+    looked_at: AtomicU64,
+}
+
+impl Modules {
+    pub const fn new() -> Self {
+        Modules { known: Locked::new(Vec::new()), instrumented: Locked::new(Vec::new()), looked_at: AtomicU64::new(0) }
+    }
+
+    /// The module with code at `pc` is instrumented.
+    pub fn add_instrumented(&self, pc: u64) {
+        self.instrumented.lock().push(pc);
+    }
+
+    /// The module that `addr` lies in, if it is mapped from one.
+    pub fn find(&self, addr: u64) -> Option<Module> {
+        self.known.lock().iter().find(|m| (m.start..m.end).contains(&addr)).cloned()
+    }
+
+    /// Looks at the loader's list, and writes a `module` line for each that the stream does not know yet.
+    pub fn announce(&self, out: &mut Json) {
+        let mut found: Vec<Module> = Vec::new();
+        // SAFETY: the callback only reads what the loader hands it, and `found` outlives the call.
+        unsafe { dl_iterate_phdr(each_module, (&raw mut found).cast()) };
+        self.looked_at.store(found.len() as u64, Ordering::Relaxed);
+        let mut known = self.known.lock();
+        let instrumented = self.instrumented.lock();
+        for mut module in found {
+            if known.iter().any(|k| k.start == module.start && k.end == module.end && k.build_id == module.build_id) {
+                continue;
+            }
+            if module.path.is_empty() {
+                module.path = own_path();
+            }
+            out.event("module").key("path").string(&module.path).key("bias").number(module.bias);
+            out.key("start").number(module.start).key("end").number(module.end).key("build_id");
+            let hex: Vec<u8> =
+                module.build_id.iter().flat_map(|b| [b"0123456789abcdef"[(b >> 4) as usize], b"0123456789abcdef"[(b & 15) as usize]]).collect();
+            out.string(&hex).key("instrumented");
+            out.boolean(instrumented.iter().any(|pc| (module.start..module.end).contains(pc))).end_line();
+            known.push(module);
+        }
+    }
+}
+
+impl Default for Modules {
+    fn default() -> Self {
+        Modules::new()
+    }
+}
+
+/// The path of this program's executable.
+pub fn own_path() -> Vec<u8> {
+    let mut buffer = [0u8; 4096];
+    // SAFETY: a terminated path and a buffer of that length.
+    let n = unsafe {
+        sys::syscall(sys::nr::READLINK, [c"/proc/self/exe".as_ptr() as usize, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0])
+    };
+    buffer[..n.max(0) as usize].to_vec()
+}
+
+extern "C" fn each_module(info: *const PhdrInfo, _size: usize, data: *mut c_void) -> c_int {
+    // SAFETY: the loader hands a valid entry, `data` is the vector of `announce`.
+    unsafe {
+        let info = &*info;
+        let found: &mut Vec<Module> = &mut *data.cast();
+        let phdrs = core::slice::from_raw_parts(info.phdr, info.phnum as usize);
+        let mut module = Module {
+            path: sys::bytes_of(info.name).to_vec(),
+            bias: info.addr,
+            start: u64::MAX,
+            end: 0,
+            build_id: Vec::new(),
+        };
+        for phdr in phdrs {
+            let at = info.addr + phdr.vaddr;
+            if phdr.kind == PT_LOAD {
+                module.start = module.start.min(at);
+                module.end = module.end.max(at + phdr.memsz);
+            } else if phdr.kind == PT_NOTE && module.build_id.is_empty() {
+                let note = core::slice::from_raw_parts(at as *const u8, phdr.memsz as usize);
+                module.build_id = build_id(note).unwrap_or_default().to_vec();
+            }
+        }
+        if module.start < module.end {
+            found.push(module);
+        }
+    }
+    0
+}
+
+/// The build id in the notes of a segment.
+fn build_id(mut notes: &[u8]) -> Option<&[u8]> {
+    const NT_GNU_BUILD_ID: u32 = 3;
+    loop {
+        let word = |i: usize| Some(u32::from_le_bytes(notes.get(i..i + 4)?.try_into().ok()?));
+        let (name, desc, kind) = (word(0)? as usize, word(4)? as usize, word(8)?);
+        let desc_at = 12 + name.next_multiple_of(4);
+        if kind == NT_GNU_BUILD_ID && notes.get(12..16)? == b"GNU\0" {
+            return notes.get(desc_at..desc_at + desc);
+        }
+        notes = notes.get(desc_at + desc.next_multiple_of(4)..)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_program_is_among_them() {
+        let modules = Modules::new();
+        let mut out = Json::new();
+        modules.announce(&mut out);
+        let here = this_program_is_among_them as *const () as u64;
+        assert!(modules.find(here).is_some());
+        assert!(!out.bytes.is_empty());
+        out.bytes.clear();
+        modules.announce(&mut out);
+        assert!(out.bytes.is_empty(), "told only once");
+    }
+
+    #[test]
+    fn damaged_notes_have_no_build_id() {
+        assert_eq!(build_id(&[]), None);
+        assert_eq!(build_id(&[4, 0, 0, 0, 255, 255, 255, 127, 3, 0, 0, 0, b'G', b'N', b'U', 0]), None);
+    }
+}

@@ -1,0 +1,144 @@
+//! The runtime's own synchronization: one spin lock that turns to waiting in the kernel, and nothing else.
+//!
+//! All other modules go through this one, so that it can be replaced as a whole when the same code runs under a model
+//! checker. Must not allocate, must not be fair: sections are short.
+
+use core::cell::UnsafeCell;
+use core::ops::{Deref, DerefMut};
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use crate::sys;
+
+const FREE: u32 = 0;
+const TAKEN: u32 = 1;
+const WAITED_FOR: u32 = 2;
+const SPINS: u32 = 60;
+
+/// Mutual exclusion for the short sections of the runtime. Whoever takes it counts himself inside (`Strand::enter`)
+/// first, so that no signal handler of the program runs meanwhile.
+pub struct SpinLock {
+    state: AtomicU32,
+}
+
+impl SpinLock {
+    pub const fn new() -> Self {
+        SpinLock { state: AtomicU32::new(FREE) }
+    }
+
+    #[inline]
+    pub fn lock(&self) {
+        if self.state.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            self.lock_contended();
+        }
+    }
+
+    pub fn try_lock(&self) -> bool {
+        self.state.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    #[cold]
+    fn lock_contended(&self) {
+        for _ in 0..SPINS {
+            if self.state.load(Ordering::Relaxed) == FREE && self.try_lock() {
+                return;
+            }
+            core::hint::spin_loop();
+        }
+        while self.state.swap(WAITED_FOR, Ordering::Acquire) != FREE {
+            sys::futex_wait(&self.state, WAITED_FOR);
+        }
+    }
+
+    #[inline]
+    pub fn unlock(&self) {
+        if self.state.swap(FREE, Ordering::Release) == WAITED_FOR {
+            sys::futex_wake(&self.state, 1);
+        }
+    }
+}
+
+impl Default for SpinLock {
+    fn default() -> Self {
+        SpinLock::new()
+    }
+}
+
+/// A value behind a [`SpinLock`].
+pub struct Locked<T> {
+    lock: SpinLock,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the value is only reached while the lock is held.
+unsafe impl<T: Send> Sync for Locked<T> {}
+// SAFETY: as for the value.
+unsafe impl<T: Send> Send for Locked<T> {}
+
+impl<T> Locked<T> {
+    pub const fn new(value: T) -> Self {
+        Locked { lock: SpinLock::new(), value: UnsafeCell::new(value) }
+    }
+
+    #[inline]
+    pub fn lock(&self) -> Held<'_, T> {
+        self.lock.lock();
+        Held { of: self }
+    }
+
+    /// For the child of a fork, in which only one thread is left: whoever held the lock is gone.
+    ///
+    /// # Safety
+    /// No other thread may exist.
+    pub unsafe fn force_unlock(&self) {
+        self.lock.state.store(FREE, Ordering::Release);
+    }
+}
+
+/// The lock is held as long as this lives.
+pub struct Held<'a, T> {
+    of: &'a Locked<T>,
+}
+
+impl<T> Deref for Held<'_, T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: the lock is held.
+        unsafe { &*self.of.value.get() }
+    }
+}
+
+impl<T> DerefMut for Held<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: the lock is held.
+        unsafe { &mut *self.of.value.get() }
+    }
+}
+
+impl<T> Drop for Held<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        self.of.lock.unlock();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn excludes() {
+        static COUNT: Locked<u64> = Locked::new(0);
+        std::thread::scope(|s| {
+            for _ in 0..4 {
+                s.spawn(|| {
+                    for _ in 0..10_000 {
+                        *COUNT.lock() += 1;
+                    }
+                });
+            }
+        });
+        assert_eq!(*COUNT.lock(), 40_000);
+    }
+}

@@ -1,0 +1,410 @@
+//! Synchronization objects of the program, known by their address: mutexes, condition variables, atomics, descriptors.
+//!
+//! An object carries the clock that a release leaves and an acquire takes. `SyncVar`s live in type-stable memory: a
+//! strand's cache may hold a reference to one that was removed, and its address tells it so.
+
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use hashbrown::HashTable;
+use std_alloc::boxed::Box;
+use std_alloc::vec::Vec;
+
+use crate::clock::Clock;
+use crate::intern::StackId;
+use crate::runtime::Runtime;
+use crate::strand::Strand;
+use crate::sync::{Locked, SpinLock};
+use crate::threads::ThreadId;
+
+/// A number for a synchronization object, never used again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default, PartialOrd, Ord)]
+#[repr(transparent)]
+pub struct SyncId(pub u32);
+
+/// What an object is, as far as its use has shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Kind {
+    #[default]
+    Unknown,
+    Atomic,
+    Mutex,
+    RecursiveMutex,
+    RwLock,
+    SpinLock,
+    Condition,
+    Barrier,
+    Once,
+    Semaphore,
+    Annotation,
+    Descriptor,
+    Thread,
+    Signal,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Unknown => "object",
+            Kind::Atomic => "atomic",
+            Kind::Mutex => "mutex",
+            Kind::RecursiveMutex => "recursive mutex",
+            Kind::RwLock => "rwlock",
+            Kind::SpinLock => "spinlock",
+            Kind::Condition => "condition variable",
+            Kind::Barrier => "barrier",
+            Kind::Once => "once",
+            Kind::Semaphore => "semaphore",
+            Kind::Annotation => "annotation",
+            Kind::Descriptor => "descriptor",
+            Kind::Thread => "thread",
+            Kind::Signal => "signal",
+        }
+    }
+}
+
+/// The part of an object that only the holder of its lock touches.
+#[derive(Default)]
+pub struct State {
+    pub kind: Kind,
+    pub id: SyncId,
+    /// What was released into the object.
+    pub clock: Clock,
+    /// If set, `clock` is exactly what that slot published at that number.
+    last: Option<(u16, u64)>,
+    more: Option<Box<Usage>>,
+}
+
+/// How an object other than an atomic is used: who holds it, who waits. Made when first asked for.
+#[derive(Default)]
+pub struct Usage {
+    /// What readers of a read-write lock released, for the next writer.
+    pub readers: Clock,
+    /// Where it was made, if that was seen.
+    pub created: StackId,
+    /// Who holds it exclusively, how many times, and since where.
+    pub owner: Option<ThreadId>,
+    pub depth: u32,
+    pub taken_at: StackId,
+    /// Who holds it shared: thread and how many times.
+    pub sharers: Vec<(ThreadId, u32)>,
+    /// Destroyed, by whom and where.
+    pub destroyed: Option<(ThreadId, StackId)>,
+    /// Threads that wait on it now, and (for a condition variable) with which mutex.
+    pub waiters: u32,
+    pub partner: usize,
+    /// For a barrier: what the present and the previous round gathered, and how many threads a round takes.
+    pub rounds: [Clock; 2],
+    pub arrived: u32,
+    pub left: u32,
+    pub parties: u32,
+    pub round: u32,
+}
+
+/// A synchronization object.
+pub struct SyncVar {
+    addr: AtomicU64,
+    lock: SpinLock,
+    state: UnsafeCell<State>,
+}
+
+// SAFETY: the state is only reached through `with`, under the lock.
+unsafe impl Sync for SyncVar {}
+// SAFETY: as above.
+unsafe impl Send for SyncVar {}
+
+impl SyncVar {
+    pub fn new(addr: usize) -> Self {
+        SyncVar { addr: AtomicU64::new(addr as u64), lock: SpinLock::new(), state: UnsafeCell::new(State::default()) }
+    }
+
+    pub fn addr(&self) -> usize {
+        self.addr.load(Ordering::Relaxed) as usize
+    }
+
+    /// Runs `f` alone on the object. The caller must be inside the runtime and must not block in `f`.
+    #[inline(always)]
+    pub fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
+        self.lock.lock();
+        // SAFETY: the lock is held.
+        let result = f(unsafe { &mut *self.state.get() });
+        self.lock.unlock();
+        result
+    }
+}
+
+impl State {
+    /// Does the strand surely know all that was released into the object? (It may, even if this says no.)
+    #[inline]
+    pub fn known_to(&self, s: &Strand) -> bool {
+        match self.last {
+            Some((slot, seq)) => slot == s.slot || s.clock.get(slot) >= seq,
+            None => self.clock.is_empty(),
+        }
+    }
+
+    /// The strand learns what was released into the object.
+    #[inline]
+    pub fn acquire(&mut self, rt: &Runtime, s: &mut Strand) {
+        if !self.known_to(s) && s.clock.join(&self.clock) {
+            s.learned(rt);
+        }
+    }
+
+    /// How the object is used.
+    pub fn usage(&mut self) -> &mut Usage {
+        self.more.get_or_insert_with(Box::default)
+    }
+
+    /// The strand, about to take a read-write lock exclusively, learns from readers too.
+    pub fn acquire_readers(&mut self, rt: &Runtime, s: &mut Strand) {
+        if s.clock.join(&self.usage().readers) {
+            s.learned(rt);
+        }
+    }
+
+    /// The object forgets what it held and gets what the strand knows now.
+    #[inline]
+    pub fn release_store(&mut self, s: &mut Strand) {
+        match self.last {
+            Some((slot, seq)) if slot == s.slot && seq >= s.learned_at => self.clock.set(slot, s.seq),
+            _ => self.clock.copy_from(s.published()),
+        }
+        self.last = Some((s.slot, s.seq));
+        s.begin_step();
+    }
+
+    /// The object gets what the strand knows now, beside what it held.
+    #[inline]
+    pub fn release(&mut self, s: &mut Strand) {
+        if self.known_to(s) || s.clock.covers(&self.clock) {
+            return self.release_store(s);
+        }
+        self.clock.join(s.published());
+        self.last = None;
+        s.begin_step();
+    }
+
+    /// A reader of a read-write lock leaves: only the next writer learns of it.
+    pub fn release_reader(&mut self, s: &mut Strand) {
+        self.usage().readers.join(s.published());
+        s.begin_step();
+    }
+
+    /// Replaces what is held by `clock` (a relaxed store after a release fence, or with nothing before it).
+    pub fn store_clock(&mut self, clock: &Clock) {
+        self.clock.copy_from(clock);
+        self.last = None;
+    }
+
+    /// Adds `clock` to what is held (a relaxed read-modify-write after a release fence).
+    pub fn add_clock(&mut self, clock: &Clock) {
+        if self.clock.join(clock) {
+            self.last = None;
+        }
+    }
+}
+
+const SHARDS: usize = 64;
+const PAGE_BITS: u32 = 12;
+const FILTER_WORDS: usize = 1024;
+
+struct Page {
+    page: usize,
+    vars: Vec<&'static SyncVar>,
+}
+
+/// All synchronization objects, by address.
+pub struct SyncVars {
+    shards: [Locked<HashTable<Page>>; SHARDS],
+    /// One bit for each hash of a page that ever had an object: most frees need not look further.
+    filter: [AtomicU64; FILTER_WORDS],
+    free: Locked<Vec<&'static SyncVar>>,
+    /// Address and kind of every id that a report may name, even after the object is gone.
+    names: Locked<Vec<(u64, Kind, StackId)>>,
+}
+
+fn hash(page: usize) -> u64 {
+    let h = (page as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    h ^ (h >> 29)
+}
+
+impl SyncVars {
+    pub const fn new() -> Self {
+        SyncVars {
+            shards: [const { Locked::new(HashTable::new()) }; SHARDS],
+            filter: [const { AtomicU64::new(0) }; FILTER_WORDS],
+            free: Locked::new(Vec::new()),
+            names: Locked::new(Vec::new()),
+        }
+    }
+
+    fn shard(&self, page: usize) -> &Locked<HashTable<Page>> {
+        &self.shards[(hash(page) >> 40) as usize % SHARDS]
+    }
+
+    fn filter_bit(&self, page: usize) -> (&AtomicU64, u64) {
+        let h = hash(page) >> 32;
+        (&self.filter[(h >> 6) as usize % FILTER_WORDS], 1 << (h & 63))
+    }
+
+    fn may_have(&self, page: usize) -> bool {
+        let (word, bit) = self.filter_bit(page);
+        word.load(Ordering::Acquire) & bit != 0
+    }
+
+    /// The object at `addr` if there is one.
+    pub fn find(&self, s: &mut Strand, addr: usize) -> Option<&'static SyncVar> {
+        if let Some(var) = s.cached_var(addr) {
+            return Some(var);
+        }
+        let page = addr >> PAGE_BITS;
+        if !self.may_have(page) {
+            return None;
+        }
+        let shard = self.shard(page).lock();
+        let found = shard.find(hash(page), |p| p.page == page)?.vars.iter().find(|v| v.addr() == addr).copied();
+        drop(shard);
+        if let Some(var) = found {
+            s.cache_var(addr, var);
+        }
+        found
+    }
+
+    /// The object at `addr`, made if there is none. `kind` is set on a new one or an unknown one.
+    #[inline]
+    pub fn get(&self, s: &mut Strand, addr: usize, kind: Kind) -> &'static SyncVar {
+        match s.cached_var(addr) {
+            Some(var) => var,
+            None => self.get_slow(s, addr, kind),
+        }
+    }
+
+    #[inline(never)]
+    fn get_slow(&self, s: &mut Strand, addr: usize, kind: Kind) -> &'static SyncVar {
+        let page = addr >> PAGE_BITS;
+        let (word, bit) = self.filter_bit(page);
+        word.fetch_or(bit, Ordering::AcqRel);
+        let mut shard = self.shard(page).lock();
+        let entry = shard
+            .entry(hash(page), |p| p.page == page, |p| hash(p.page))
+            .or_insert_with(|| Page { page, vars: Vec::new() })
+            .into_mut();
+        let var = match entry.vars.iter().find(|v| v.addr() == addr) {
+            Some(var) => var,
+            None => {
+                let var = self.make(addr, kind);
+                entry.vars.push(var);
+                var
+            }
+        };
+        drop(shard);
+        s.cache_var(addr, var);
+        var
+    }
+
+    fn make(&self, addr: usize, kind: Kind) -> &'static SyncVar {
+        let recycled = self.free.lock().pop();
+        let var = match recycled {
+            Some(var) => {
+                var.addr.store(addr as u64, Ordering::Relaxed);
+                var
+            }
+            None => Box::leak(Box::new(SyncVar::new(addr))),
+        };
+        // An atomic has no identity in reports, so it takes no number.
+        let id = if kind == Kind::Atomic { SyncId(0) } else { self.name(addr, kind, StackId(0)) };
+        var.with(|state| {
+            // The clock keeps its memory: objects with a count in them come and go.
+            state.clock.clear();
+            *state = State { kind, id, clock: core::mem::take(&mut state.clock), last: None, more: None };
+        });
+        var
+    }
+
+    /// A new number for an object that reports may name.
+    pub fn name(&self, addr: usize, kind: Kind, created: StackId) -> SyncId {
+        let mut names = self.names.lock();
+        names.push((addr as u64, kind, created));
+        SyncId(names.len() as u32)
+    }
+
+    /// Sets what reports say of an object.
+    pub fn rename(&self, id: SyncId, kind: Kind, created: StackId) {
+        if let Some(entry) = self.names.lock().get_mut((id.0 as usize).wrapping_sub(1)) {
+            *entry = (entry.0, kind, created);
+        }
+    }
+
+    /// Address, kind and place of creation of a numbered object.
+    pub fn describe(&self, id: SyncId) -> Option<(u64, Kind, StackId)> {
+        self.names.lock().get((id.0 as usize).checked_sub(1)?).copied()
+    }
+
+    /// Removes every object in `[start, start + len)`, calling `seen` for each before.
+    pub fn remove_range(&self, start: usize, len: usize, mut seen: impl FnMut(&'static SyncVar)) {
+        if len == 0 {
+            return;
+        }
+        let (first, last) = (start >> PAGE_BITS, (start + len - 1) >> PAGE_BITS);
+        let mut removed = Vec::new();
+        if last - first < 4096 {
+            for page in first..=last {
+                if self.may_have(page) {
+                    take_in_range(&mut self.shard(page).lock(), Some(page), start, len, &mut removed);
+                }
+            }
+        } else {
+            for shard in &self.shards {
+                take_in_range(&mut shard.lock(), None, start, len, &mut removed);
+            }
+        }
+        if removed.is_empty() {
+            return;
+        }
+        for var in removed {
+            seen(var);
+            var.addr.store(0, Ordering::Relaxed);
+            self.free.lock().push(var);
+        }
+    }
+
+    /// # Safety
+    /// No other thread may exist.
+    pub unsafe fn after_fork(&self) {
+        // SAFETY: by the contract.
+        unsafe {
+            for shard in &self.shards {
+                shard.force_unlock();
+            }
+            self.free.force_unlock();
+            self.names.force_unlock();
+        }
+    }
+}
+
+impl Default for SyncVars {
+    fn default() -> Self {
+        SyncVars::new()
+    }
+}
+
+fn take_in_range(table: &mut HashTable<Page>, page: Option<usize>, start: usize, len: usize, out: &mut Vec<&'static SyncVar>) {
+    let mut take = |p: &mut Page| {
+        p.vars.retain(|&v| {
+            let inside = v.addr().wrapping_sub(start) < len;
+            if inside {
+                out.push(v);
+            }
+            !inside
+        });
+    };
+    match page {
+        Some(page) => {
+            if let Some(p) = table.find_mut(hash(page), |p| p.page == page) {
+                take(p);
+            }
+        }
+        None => table.iter_mut().for_each(take),
+    }
+}

@@ -1,0 +1,226 @@
+//! The kernel, by raw system calls: nothing here touches `errno`, libc or a hooked function.
+//!
+//! x86-64 Linux only; another machine gets its own copy of this file and of `abi::entry`.
+
+use core::arch::asm;
+use core::ffi::c_void;
+
+/// A system call with up to six arguments; the result is the kernel's, errors are `-errno`.
+///
+/// # Safety
+/// The arguments must be right for call `nr`.
+#[inline]
+pub unsafe fn syscall(nr: usize, a: [usize; 6]) -> isize {
+    let ret: isize;
+    // SAFETY: the kernel keeps all registers but rax, rcx and r11; the caller vouches for the arguments.
+    unsafe {
+        asm!("syscall", inlateout("rax") nr as isize => ret,
+             in("rdi") a[0], in("rsi") a[1], in("rdx") a[2], in("r10") a[3], in("r8") a[4], in("r9") a[5],
+             lateout("rcx") _, lateout("r11") _, options(nostack));
+    }
+    ret
+}
+
+pub mod nr {
+    //! Numbers of the system calls we use.
+    pub const READ: usize = 0;
+    pub const WRITE: usize = 1;
+    pub const OPEN: usize = 2;
+    pub const CLOSE: usize = 3;
+    pub const MMAP: usize = 9;
+    pub const MPROTECT: usize = 10;
+    pub const MUNMAP: usize = 11;
+    pub const RT_SIGPROCMASK: usize = 14;
+    pub const ACCESS: usize = 21;
+    pub const SCHED_YIELD: usize = 24;
+    pub const MADVISE: usize = 28;
+    pub const GETPID: usize = 39;
+    pub const SENDTO: usize = 44;
+    pub const SHUTDOWN: usize = 48;
+    pub const SOCKETPAIR: usize = 53;
+    pub const VFORK: usize = 58;
+    pub const EXECVE: usize = 59;
+    pub const WAIT4: usize = 61;
+    pub const KILL: usize = 62;
+    pub const GETCWD: usize = 79;
+    pub const READLINK: usize = 89;
+    pub const GETTID: usize = 186;
+    pub const FUTEX: usize = 202;
+    pub const EXIT_GROUP: usize = 231;
+    pub const TGKILL: usize = 234;
+}
+
+const PROT_READ: usize = 1;
+const PROT_READ_WRITE: usize = 3;
+const MAP_PRIVATE_ANON: usize = 0x22;
+const MAP_NORESERVE: usize = 0x4000;
+
+/// Fresh zeroed memory, or null.
+pub fn map(bytes: usize) -> *mut u8 {
+    map_with(bytes, PROT_READ_WRITE, MAP_PRIVATE_ANON)
+}
+
+/// Address space that reads as zero and costs neither memory nor commit charge until [`make_writable`].
+pub fn reserve_zeroes(bytes: usize) -> *mut u8 {
+    map_with(bytes, PROT_READ, MAP_PRIVATE_ANON | MAP_NORESERVE)
+}
+
+fn map_with(bytes: usize, prot: usize, flags: usize) -> *mut u8 {
+    // SAFETY: an anonymous private mapping at an address of the kernel's choice touches nothing that exists.
+    let p = unsafe { syscall(nr::MMAP, [0, bytes, prot, flags, usize::MAX, 0]) };
+    if p < 0 { core::ptr::null_mut() } else { p as *mut u8 }
+}
+
+/// Makes pages of a [`reserve_zeroes`] area writable. False if the kernel has no memory for them.
+///
+/// # Safety
+/// The range must lie in such an area, page aligned.
+pub unsafe fn make_writable(start: *mut u8, bytes: usize) -> bool {
+    // SAFETY: by the contract the range is ours.
+    unsafe { syscall(nr::MPROTECT, [start as usize, bytes, PROT_READ_WRITE, 0, 0, 0]) == 0 }
+}
+
+/// Gives the pages back to the kernel; they read as zero again.
+///
+/// # Safety
+/// The range must be ours, page aligned, and nothing in it needed any more.
+pub unsafe fn forget_pages(start: *mut u8, bytes: usize) {
+    const MADV_DONTNEED: usize = 4;
+    // SAFETY: by the contract.
+    unsafe { syscall(nr::MADVISE, [start as usize, bytes, MADV_DONTNEED, 0, 0, 0]) };
+}
+
+/// Unmaps what [`map`] or [`reserve_zeroes`] gave.
+///
+/// # Safety
+/// The range must be such a mapping, whole, and never used again.
+pub unsafe fn unmap(start: *mut u8, bytes: usize) {
+    // SAFETY: by the contract.
+    unsafe { syscall(nr::MUNMAP, [start as usize, bytes, 0, 0, 0, 0]) };
+}
+
+/// Writes all of `bytes`, as far as the descriptor takes them; false if it does not.
+pub fn write_all(fd: i32, mut bytes: &[u8]) -> bool {
+    const EINTR: isize = -4;
+    while !bytes.is_empty() {
+        // SAFETY: the slice is readable memory of that length.
+        let n = unsafe { syscall(nr::WRITE, [fd as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0]) };
+        if n == EINTR {
+            continue;
+        }
+        if n <= 0 {
+            return false;
+        }
+        bytes = &bytes[n as usize..];
+    }
+    true
+}
+
+/// Sends on a socket without ever raising SIGPIPE; false if the other end is gone.
+pub fn send_all(fd: i32, mut bytes: &[u8]) -> bool {
+    const EINTR: isize = -4;
+    const MSG_NOSIGNAL: usize = 0x4000;
+    while !bytes.is_empty() {
+        // SAFETY: the slice is readable memory of that length.
+        let n = unsafe { syscall(nr::SENDTO, [fd as usize, bytes.as_ptr() as usize, bytes.len(), MSG_NOSIGNAL, 0, 0]) };
+        if n == EINTR {
+            continue;
+        }
+        if n <= 0 {
+            return false;
+        }
+        bytes = &bytes[n as usize..];
+    }
+    true
+}
+
+/// Reads once; the number of bytes, 0 at the end or on an error.
+pub fn read_some(fd: i32, into: &mut [u8]) -> usize {
+    const EINTR: isize = -4;
+    loop {
+        // SAFETY: the slice is writable memory of that length.
+        let n = unsafe { syscall(nr::READ, [fd as usize, into.as_mut_ptr() as usize, into.len(), 0, 0, 0]) };
+        if n != EINTR {
+            return n.max(0) as usize;
+        }
+    }
+}
+
+/// Waits while `*word == expected`.
+pub fn futex_wait(word: &core::sync::atomic::AtomicU32, expected: u32) {
+    const FUTEX_WAIT_PRIVATE: usize = 128;
+    // SAFETY: the word outlives the call.
+    unsafe { syscall(nr::FUTEX, [word.as_ptr() as usize, FUTEX_WAIT_PRIVATE, expected as usize, 0, 0, 0]) };
+}
+
+/// Wakes up to `n` waiters of `word`.
+pub fn futex_wake(word: &core::sync::atomic::AtomicU32, n: usize) {
+    const FUTEX_WAKE_PRIVATE: usize = 129;
+    // SAFETY: the kernel only uses the address as a key.
+    unsafe { syscall(nr::FUTEX, [word.as_ptr() as usize, FUTEX_WAKE_PRIVATE, n, 0, 0, 0]) };
+}
+
+pub fn gettid() -> u32 {
+    // SAFETY: takes no arguments, cannot fail.
+    unsafe { syscall(nr::GETTID, [0; 6]) as u32 }
+}
+
+pub fn getpid() -> u32 {
+    // SAFETY: takes no arguments, cannot fail.
+    unsafe { syscall(nr::GETPID, [0; 6]) as u32 }
+}
+
+pub fn yield_now() {
+    // SAFETY: takes no arguments, cannot fail.
+    unsafe { syscall(nr::SCHED_YIELD, [0; 6]) };
+}
+
+/// The processor's cycle counter.
+pub fn cycles() -> u64 {
+    // SAFETY: reads a counter.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// Ends the process when the runtime itself cannot go on: says why, exits with 2.
+pub fn die(why: &str) -> ! {
+    write_all(2, b"deadheat: the runtime cannot go on: ");
+    write_all(2, why.as_bytes());
+    write_all(2, b"\n");
+    exit_group(2)
+}
+
+pub fn exit_group(code: i32) -> ! {
+    loop {
+        // SAFETY: does not return.
+        unsafe { syscall(nr::EXIT_GROUP, [code as usize, 0, 0, 0, 0, 0]) };
+    }
+}
+
+/// The zero-terminated string at `p`, without its end; empty for null.
+///
+/// # Safety
+/// `p` must be null or a zero-terminated string that lives as long as the result is used.
+pub unsafe fn bytes_of<'a>(p: *const core::ffi::c_char) -> &'a [u8] {
+    if p.is_null() {
+        return &[];
+    }
+    let mut n = 0;
+    // SAFETY: the string is terminated, so each byte up to its end can be read.
+    unsafe {
+        while *p.add(n) != 0 {
+            n += 1;
+        }
+        core::slice::from_raw_parts(p as *const u8, n)
+    }
+}
+
+/// `memset(p, 0, n)` that no hook can see.
+///
+/// # Safety
+/// `p` must point to `n` writable bytes.
+pub unsafe fn zero(p: *mut c_void, n: usize) {
+    // SAFETY: by the contract; rep stosb writes n bytes from p upwards.
+    unsafe {
+        asm!("rep stosb", inout("rcx") n => _, inout("rdi") p => _, in("al") 0u8, options(nostack, preserves_flags));
+    }
+}
