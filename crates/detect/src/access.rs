@@ -23,21 +23,19 @@ pub struct Access {
     pub care: Care,
 }
 
-impl Access {
-    fn new(range: Range, op: Op, care: Care) -> Effect {
-        Effect::Access(Access { range, op, care })
-    }
+fn access(range: Range, op: Op, care: Care) -> Effect {
+    Effect::Access(Access { range, op, care })
 }
 
 /// A read-modify-write is a write: it conflicts with whatever its read would. A free is a plain write of the whole
 /// block: nobody may touch it at the same time.
 pub fn effect(action: Action) -> Effect {
     match action {
-        Action::Read(range) => Access::new(range, Op::Read, Care::Plain),
-        Action::Write(range) | Action::Free(range) => Access::new(range, Op::Write, Care::Plain),
-        Action::Load(place, _) => Access::new(place.range(), Op::Read, Care::Atomic),
+        Action::Read(range) => access(range, Op::Read, Care::Plain),
+        Action::Write(range) | Action::Free(range) => access(range, Op::Write, Care::Plain),
+        Action::Load(place, _) => access(place.range(), Op::Read, Care::Atomic),
         Action::Store(place, _) | Action::Rmw(place, _) => {
-            Access::new(place.range(), Op::Write, Care::Atomic)
+            access(place.range(), Op::Write, Care::Atomic)
         }
         Action::Alloc(range) => Effect::Fresh(range),
         Action::Begin

@@ -8,12 +8,14 @@
 //! blocks are guarded by a mutex or wild in the same way, and so are atomics: with `wild` at 0 no plain access
 //! touches them. So `wild: 0` makes traces that no exact detector may complain about, and 1000 makes mostly racy ones.
 //!
-//! | file    | what it holds                                                     |
-//! |---------|-------------------------------------------------------------------|
-//! | `rng`   | the numbers                                                       |
-//! | `plan`  | what a strand wants to do next, as a short script                 |
-//! | `world` | the scheduler: who can do the next item of its script, and effect |
+//! | file     | what it holds                                                     |
+//! |----------|-------------------------------------------------------------------|
+//! | `rng`    | the numbers                                                       |
+//! | `decide` | what a strand decides for, when it has nothing to do              |
+//! | `plan`   | what a strand wants to do next, as a short script                 |
+//! | `world`  | the scheduler: who can do the next item of its script, and effect |
 
+mod decide;
 mod plan;
 mod rng;
 mod world;
