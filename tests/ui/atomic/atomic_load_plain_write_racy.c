@@ -1,0 +1,28 @@
+// An atomic load does not excuse a plain write.
+// expect: data-race global=word op=atomic-read,write size=4,4 lines=A,B
+#include "threads.h"
+
+int word;
+int seen;
+
+void *first(void *arg)
+{
+    (void)arg;
+    seen = __atomic_load_n(&word, __ATOMIC_ACQUIRE); // A
+    hidden_pass();
+    return 0;
+}
+
+void *second(void *arg)
+{
+    (void)arg;
+    hidden_reach(1);
+    word = 1; // B
+    return 0;
+}
+
+int main(void)
+{
+    both(first, second);
+    return 0;
+}

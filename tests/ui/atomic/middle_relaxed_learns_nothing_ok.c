@@ -1,0 +1,32 @@
+// The thread in the middle of a relaxed chain has itself acquired nothing.
+// expect: clean
+#include <stdatomic.h>
+#include "threads.h"
+
+int data;
+int seen;
+atomic_int word;
+
+void *writer(void *arg)
+{
+    (void)arg;
+    data = 1; // A
+    atomic_store_explicit(&word, 1, memory_order_release);
+    hidden_pass();
+    return 0;
+}
+
+void *middle(void *arg)
+{
+    (void)arg;
+    hidden_reach(1);
+    atomic_fetch_add_explicit(&word, 1, memory_order_acq_rel);
+    seen = data; // B
+    return 0;
+}
+
+int main(void)
+{
+    both(writer, middle);
+    return 0;
+}

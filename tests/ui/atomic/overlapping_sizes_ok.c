@@ -1,0 +1,28 @@
+// An eight-byte atomic store overlaps a byte read inside it, not the byte behind it.
+// expect: clean
+#include "threads.h"
+
+_Alignas(8) char bytes[16];
+char seen;
+
+void *first(void *arg)
+{
+    (void)arg;
+    __atomic_store_n((long *)bytes, 1, __ATOMIC_SEQ_CST); // A
+    hidden_pass();
+    return 0;
+}
+
+void *second(void *arg)
+{
+    (void)arg;
+    hidden_reach(1);
+    seen = bytes[8];
+    return 0;
+}
+
+int main(void)
+{
+    both(first, second);
+    return 0;
+}

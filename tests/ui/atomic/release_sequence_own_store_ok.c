@@ -1,0 +1,33 @@
+// Since C++20 even the releasing thread's own relaxed store ends the sequence.
+// expect: clean
+#include <stdatomic.h>
+#include "threads.h"
+
+int data;
+int seen;
+atomic_int flag;
+
+void *writer(void *arg)
+{
+    (void)arg;
+    data = 1; // A
+    atomic_store_explicit(&flag, 1, memory_order_release);
+    atomic_store_explicit(&flag, 2, memory_order_release);
+    hidden_pass();
+    return 0;
+}
+
+void *reader(void *arg)
+{
+    (void)arg;
+    hidden_reach(1);
+    must(atomic_load_explicit(&flag, memory_order_acquire) == 2);
+    seen = data; // B
+    return 0;
+}
+
+int main(void)
+{
+    both(writer, reader);
+    return 0;
+}

@@ -1,0 +1,32 @@
+// Sequentially consistent stores and loads order; the wrong flag does not.
+// expect: data-race global=data op=write,read lines=A,B
+#include <stdatomic.h>
+#include "threads.h"
+
+int data;
+int seen;
+atomic_int flag, other;
+
+void *writer(void *arg)
+{
+    (void)arg;
+    data = 1; // A
+    flag = 1;
+    hidden_pass();
+    return 0;
+}
+
+void *reader(void *arg)
+{
+    (void)arg;
+    hidden_reach(1);
+    seen = other;
+    seen = data; // B
+    return 0;
+}
+
+int main(void)
+{
+    both(writer, reader);
+    return 0;
+}

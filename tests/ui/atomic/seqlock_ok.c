@@ -1,0 +1,41 @@
+// A sequence lock whose data are plain is a race, even if the reader would try again.
+// expect: clean
+// tsan: skip it does not model fences
+#include <stdatomic.h>
+#include "threads.h"
+
+atomic_uint sequence;
+atomic_int data;
+int seen;
+
+void *writer(void *arg)
+{
+    (void)arg;
+    atomic_store_explicit(&sequence, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    atomic_store_explicit(&data, 1, memory_order_relaxed);
+    hidden_pass();
+    hidden_reach(2);
+    atomic_store_explicit(&sequence, 2, memory_order_release);
+    return 0;
+}
+
+void *reader(void *arg)
+{
+    (void)arg;
+    hidden_reach(1);
+    unsigned before = atomic_load_explicit(&sequence, memory_order_acquire);
+    int value = atomic_load_explicit(&data, memory_order_relaxed);
+    atomic_thread_fence(memory_order_acquire);
+    unsigned after = atomic_load_explicit(&sequence, memory_order_relaxed);
+    if (before == after && !(before & 1))
+        seen = value;
+    hidden_pass();
+    return 0;
+}
+
+int main(void)
+{
+    both(writer, reader);
+    return 0;
+}

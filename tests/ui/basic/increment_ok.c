@@ -1,0 +1,32 @@
+// A read and a write in one statement are one finding, however the compiler splits them.
+// expect: clean
+#include "threads.h"
+
+int counter;
+pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void *first(void *arg)
+{
+    (void)arg;
+    pthread_mutex_lock(&lock);
+    counter++; // A
+    pthread_mutex_unlock(&lock);
+    hidden_pass();
+    return 0;
+}
+
+void *second(void *arg)
+{
+    (void)arg;
+    hidden_reach(1);
+    pthread_mutex_lock(&lock);
+    counter++; // B
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+int main(void)
+{
+    both(first, second);
+    return 0;
+}

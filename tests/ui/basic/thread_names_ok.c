@@ -1,0 +1,35 @@
+// The report names the threads as the program does.
+// expect: clean
+#define _GNU_SOURCE
+#include "threads.h"
+
+int shared;
+pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void *first(void *arg)
+{
+    (void)arg;
+    pthread_setname_np(pthread_self(), "alpha");
+    pthread_mutex_lock(&lock);
+    shared = 1; // A
+    pthread_mutex_unlock(&lock);
+    hidden_pass();
+    return 0;
+}
+
+void *second(void *arg)
+{
+    (void)arg;
+    pthread_setname_np(pthread_self(), "beta");
+    hidden_reach(1);
+    pthread_mutex_lock(&lock);
+    shared = 2; // B
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+int main(void)
+{
+    both(first, second);
+    return 0;
+}

@@ -1,0 +1,39 @@
+// mtx_lock and mtx_unlock.
+// expect: clean
+#include <threads.h>
+#include "hidden_barrier.h"
+
+int value;
+mtx_t lock;
+
+int first(void *argument)
+{
+    (void)argument;
+    mtx_lock(&lock);
+    value = 1; // A
+    mtx_unlock(&lock);
+    hidden_pass();
+    return 0;
+}
+
+int second(void *argument)
+{
+    (void)argument;
+    hidden_reach(1);
+    mtx_lock(&lock);
+    value = 2; // B
+    mtx_unlock(&lock);
+    return 0;
+}
+
+int main(void)
+{
+    mtx_init(&lock, mtx_plain);
+    thrd_t one, two;
+    thrd_create(&one, first, 0);
+    thrd_create(&two, second, 0);
+    thrd_join(one, 0);
+    thrd_join(two, 0);
+    mtx_destroy(&lock);
+    return 0;
+}

@@ -1,0 +1,16 @@
+// Without findings the status is the program's own.
+// expect: clean
+// exit: 42
+#include "threads.h"
+
+void *worker(void *arg)
+{
+    (void)arg;
+    return 0;
+}
+
+int main(void)
+{
+    join(start(worker));
+    return 42;
+}

@@ -1,0 +1,29 @@
+// The program crashes after the race: it is still reported.
+// expect: data-race global=value op=write,write lines=A,B
+#include "threads.h"
+
+int value;
+int *volatile nowhere;
+
+void *first(void *arg)
+{
+    (void)arg;
+    value = 1; // A
+    hidden_pass();
+    return 0;
+}
+
+void *second(void *arg)
+{
+    (void)arg;
+    hidden_reach(1);
+    value = 2; // B
+    return 0;
+}
+
+int main(void)
+{
+    both(first, second);
+    *nowhere = 1;
+    return 0;
+}

@@ -1,0 +1,32 @@
+// Even SIGKILL loses nothing that was found before.
+// expect: data-race global=value op=write,write lines=A,B
+// tsan: skip its report may be on its way
+#include <signal.h>
+#include <unistd.h>
+#include "threads.h"
+
+int value;
+
+void *first(void *arg)
+{
+    (void)arg;
+    value = 1; // A
+    hidden_pass();
+    return 0;
+}
+
+void *second(void *arg)
+{
+    (void)arg;
+    hidden_reach(1);
+    value = 2; // B
+    return 0;
+}
+
+int main(void)
+{
+    both(first, second);
+    kill(getpid(), SIGKILL);
+    for (;;)
+        pause();
+}

@@ -1,0 +1,34 @@
+// The stack overflows after the race.
+// expect: data-race global=value op=write,write lines=A,B
+#include "threads.h"
+
+int value;
+
+void *first(void *arg)
+{
+    (void)arg;
+    value = 1; // A
+    hidden_pass();
+    return 0;
+}
+
+void *second(void *arg)
+{
+    (void)arg;
+    hidden_reach(1);
+    value = 2; // B
+    return 0;
+}
+
+__attribute__((noinline)) int overflow(int depth)
+{
+    volatile char fill[500];
+    fill[depth % 500] = 1;
+    return overflow(depth + 1) + fill[(depth + 1) % 500];
+}
+
+int main(void)
+{
+    both(first, second);
+    return overflow(0);
+}

@@ -1,0 +1,35 @@
+// A call_once whose first try throws, and is made again.
+// expect: clean
+#include <mutex>
+#include <stdexcept>
+#include "threads.h"
+
+int table;
+int tries;
+std::once_flag once;
+
+void initialise()
+{
+    if (tries++ == 0)
+        throw std::runtime_error("not yet");
+    table = 5;
+}
+
+void *worker(void *)
+{
+    for (;;) {
+        try {
+            std::call_once(once, initialise);
+            break;
+        } catch (const std::runtime_error &) {
+        }
+    }
+    must(table == 5);
+    return nullptr;
+}
+
+int main()
+{
+    both(worker, worker);
+    return tries == 2 ? 0 : 3;
+}

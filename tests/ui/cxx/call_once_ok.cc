@@ -1,0 +1,33 @@
+// std::call_once.
+// expect: clean
+#include <mutex>
+#include "threads.h"
+
+int table;
+int seen;
+std::once_flag once;
+
+void initialise()
+{
+    table = 5; // A
+}
+
+void *first(void *)
+{
+    std::call_once(once, initialise);
+    hidden_pass();
+    return nullptr;
+}
+
+void *second(void *)
+{
+    hidden_reach(1);
+    std::call_once(once, initialise);
+    seen = table; // B
+    return nullptr;
+}
+
+int main()
+{
+    both(first, second);
+}

@@ -1,0 +1,36 @@
+// std::condition_variable with a predicate; in the racy one the data come after the unlock.
+// expect: clean
+#include <condition_variable>
+#include <mutex>
+#include "threads.h"
+
+bool ready;
+int data;
+int seen;
+std::mutex lock;
+std::condition_variable changed;
+
+void *producer(void *)
+{
+    {
+        std::lock_guard<std::mutex> guard(lock);
+        data = 42;
+        ready = true;
+    }
+    hidden_pass();
+    changed.notify_one();
+    return nullptr;
+}
+
+void *consumer(void *)
+{
+    std::unique_lock<std::mutex> guard(lock);
+    changed.wait(guard, [] { return ready; });
+    seen = data; // B
+    return nullptr;
+}
+
+int main()
+{
+    both(producer, consumer);
+}

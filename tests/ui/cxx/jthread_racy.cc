@@ -1,0 +1,24 @@
+// std::jthread joins in its destructor, and its stop request orders.
+// std: c++20
+// expect: data-race global=result op=write,read lines=A,B
+#include <thread>
+#include "hidden_barrier.h"
+
+int result;
+
+int main()
+{
+    int seen;
+    {
+        std::jthread worker([](std::stop_token token) {
+            while (!token.stop_requested())
+                std::this_thread::yield();
+            result = 42; // A
+            hidden_pass();
+        });
+        worker.request_stop();
+        hidden_reach(1);
+        seen = result; // B
+    }
+    return seen == 42 ? 0 : 3;
+}

@@ -1,0 +1,29 @@
+// std::mutex with lock_guard; one side forgot it.
+// expect: data-race global=value op=write,write lines=A,B locks=1,0
+#include <mutex>
+#include "threads.h"
+
+int value;
+std::mutex lock;
+
+void *first(void *)
+{
+    {
+        std::lock_guard<std::mutex> guard(lock);
+        value = 1; // A
+    }
+    hidden_pass();
+    return nullptr;
+}
+
+void *second(void *)
+{
+    hidden_reach(1);
+    value = 2; // B
+    return nullptr;
+}
+
+int main()
+{
+    both(first, second);
+}

@@ -1,0 +1,33 @@
+// std::binary_semaphore and counting_semaphore: release comes before acquire.
+// expect: clean
+// std: c++20
+#include <semaphore>
+#include "threads.h"
+
+int data;
+int seen;
+std::binary_semaphore items(0);
+std::counting_semaphore<8> places(1);
+
+void *producer(void *)
+{
+    places.acquire();
+    data = 1;
+    items.release();
+    hidden_pass();
+    return nullptr;
+}
+
+void *consumer(void *)
+{
+    items.acquire();
+    hidden_reach(1);
+    seen = data; // B
+    places.release();
+    return nullptr;
+}
+
+int main()
+{
+    both(producer, consumer);
+}

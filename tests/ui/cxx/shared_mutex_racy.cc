@@ -1,0 +1,33 @@
+// std::shared_mutex: a write under a shared lock.
+// std: c++17
+// expect: data-race global=value op=write,read lines=A,B locks=1,1
+#include <mutex>
+#include <shared_mutex>
+#include "threads.h"
+
+int value;
+int seen;
+std::shared_mutex lock;
+
+void *first(void *)
+{
+    {
+        std::shared_lock<std::shared_mutex> guard(lock);
+        value = 1; // A
+    }
+    hidden_pass();
+    return nullptr;
+}
+
+void *second(void *)
+{
+    hidden_reach(1);
+    std::shared_lock<std::shared_mutex> guard(lock);
+    seen = value; // B
+    return nullptr;
+}
+
+int main()
+{
+    both(first, second);
+}

@@ -1,0 +1,42 @@
+// A virtual call races with the destructor that changes the vptr.
+// expect: clean
+#include <mutex>
+#include "threads.h"
+
+struct Base {
+    virtual void step() {}
+    virtual ~Base()
+    {
+    } // B
+};
+
+struct Derived : Base {
+    int steps = 0;
+    void step() override {}
+};
+
+Base *object;
+pthread_t caller_thread;
+
+void *caller(void *)
+{
+    object->step(); // A
+    hidden_pass();
+    return nullptr;
+}
+
+void *destroyer(void *)
+{
+    hidden_reach(1);
+    pthread_join(caller_thread, nullptr);
+    object->~Base();
+    return nullptr;
+}
+
+int main()
+{
+    static char place[sizeof(Derived)] __attribute__((aligned(16)));
+    object = new (place) Derived;
+    caller_thread = start(caller);
+    join(start(destroyer));
+}

@@ -1,0 +1,35 @@
+// An acquire fence on the writer's side does not release; an acq_rel one does.
+// expect: clean
+// tsan: skip it does not model fences
+#include <stdatomic.h>
+#include "threads.h"
+
+int data;
+int seen;
+atomic_int flag;
+
+void *writer(void *arg)
+{
+    (void)arg;
+    data = 1; // A
+    atomic_thread_fence(memory_order_acq_rel);
+    atomic_store_explicit(&flag, 1, memory_order_relaxed);
+    hidden_pass();
+    return 0;
+}
+
+void *reader(void *arg)
+{
+    (void)arg;
+    hidden_reach(1);
+    must(atomic_load_explicit(&flag, memory_order_relaxed) == 1);
+    atomic_thread_fence(memory_order_acq_rel);
+    seen = data; // B
+    return 0;
+}
+
+int main(void)
+{
+    both(writer, reader);
+    return 0;
+}

@@ -1,0 +1,36 @@
+// An acquire fence takes all earlier relaxed loads, not only the last one.
+// expect: clean
+// tsan: skip it does not model fences
+#include <stdatomic.h>
+#include "threads.h"
+
+int data;
+int seen;
+atomic_int flag, other;
+
+void *writer(void *arg)
+{
+    (void)arg;
+    data = 1; // A
+    atomic_store_explicit(&flag, 1, memory_order_release);
+    hidden_pass();
+    return 0;
+}
+
+void *reader(void *arg)
+{
+    (void)arg;
+    hidden_reach(1);
+    must(atomic_load_explicit(&flag, memory_order_relaxed) == 1);
+    for (int i = 0; i < 10; i++)
+        seen += atomic_load_explicit(&other, memory_order_relaxed);
+    atomic_thread_fence(memory_order_acquire);
+    seen = data; // B
+    return 0;
+}
+
+int main(void)
+{
+    both(writer, reader);
+    return 0;
+}

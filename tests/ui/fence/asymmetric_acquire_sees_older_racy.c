@@ -1,0 +1,35 @@
+// An acquire fence takes all earlier relaxed loads, not only the last one.
+// expect: data-race global=data op=write,read lines=A,B
+#include <stdatomic.h>
+#include "threads.h"
+
+int data;
+int seen;
+atomic_int flag, other;
+
+void *writer(void *arg)
+{
+    (void)arg;
+    data = 1; // A
+    atomic_store_explicit(&flag, 1, memory_order_release);
+    hidden_pass();
+    return 0;
+}
+
+void *reader(void *arg)
+{
+    (void)arg;
+    hidden_reach(1);
+    for (int i = 0; i < 10; i++)
+        seen += atomic_load_explicit(&other, memory_order_relaxed);
+    atomic_thread_fence(memory_order_acquire);
+    must(atomic_load_explicit(&flag, memory_order_relaxed) == 1);
+    seen = data; // B
+    return 0;
+}
+
+int main(void)
+{
+    both(writer, reader);
+    return 0;
+}

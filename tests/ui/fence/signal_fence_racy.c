@@ -1,0 +1,34 @@
+// A signal fence binds only the compiler.
+// expect: data-race global=data op=write,read lines=A,B
+#include <stdatomic.h>
+#include "threads.h"
+
+int data;
+int seen;
+atomic_int flag;
+
+void *writer(void *arg)
+{
+    (void)arg;
+    data = 1; // A
+    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&flag, 1, memory_order_relaxed);
+    hidden_pass();
+    return 0;
+}
+
+void *reader(void *arg)
+{
+    (void)arg;
+    hidden_reach(1);
+    must(atomic_load_explicit(&flag, memory_order_relaxed) == 1);
+    atomic_signal_fence(memory_order_seq_cst);
+    seen = data; // B
+    return 0;
+}
+
+int main(void)
+{
+    both(writer, reader);
+    return 0;
+}

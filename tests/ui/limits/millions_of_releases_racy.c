@@ -1,0 +1,33 @@
+// Five million releases later nothing is forgotten.
+// tsan: skip its clock is reset after some millions of releases
+// expect: data-race global=value op=write,write lines=A,B
+#include <stdatomic.h>
+#include "threads.h"
+
+int value;
+atomic_int flag;
+
+void *first(void *arg)
+{
+    (void)arg;
+    value = 1; // A
+    hidden_pass();
+    for (int i = 0; i < 5000000; i++)
+        atomic_store_explicit(&flag, i, memory_order_release);
+    hidden_pass();
+    return 0;
+}
+
+void *second(void *arg)
+{
+    (void)arg;
+    hidden_reach(2);
+    value = 2; // B
+    return 0;
+}
+
+int main(void)
+{
+    both(first, second);
+    return 0;
+}

@@ -1,0 +1,36 @@
+// Three thousand short threads one after the other; the race of the last one is found.
+// expect: clean
+#include "threads.h"
+
+int value;
+int done;
+
+void *short_thread(void *arg)
+{
+    (void)arg;
+    done++;
+    return 0;
+}
+
+void *last(void *arg)
+{
+    (void)arg;
+    value = 1; // A
+    hidden_pass();
+    return 0;
+}
+
+void *other(void *arg)
+{
+    (void)arg;
+    hidden_reach(1);
+    return 0;
+}
+
+int main(void)
+{
+    for (int i = 0; i < 3000; i++)
+        join(start(short_thread));
+    both(last, other);
+    return done == 3000 ? 0 : 3;
+}

@@ -1,0 +1,36 @@
+// Two hundred locks held at once, and all of them in the report.
+// expect: data-race global=value op=write,write lines=A,B locks=200,0
+// tsan: skip it holds at most 128 locks
+#include "threads.h"
+
+#define COUNT 200
+int value;
+pthread_mutex_t locks[COUNT];
+
+void *collector(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < COUNT; i++)
+        pthread_mutex_lock(&locks[i]);
+    value = 1; // A
+    for (int i = COUNT - 1; i >= 0; i--)
+        pthread_mutex_unlock(&locks[i]);
+    hidden_pass();
+    return 0;
+}
+
+void *other(void *arg)
+{
+    (void)arg;
+    hidden_reach(1);
+    value = 2; // B
+    return 0;
+}
+
+int main(void)
+{
+    for (int i = 0; i < COUNT; i++)
+        pthread_mutex_init(&locks[i], 0);
+    both(collector, other);
+    return 0;
+}

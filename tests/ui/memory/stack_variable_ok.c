@@ -1,0 +1,28 @@
+// A stack variable of one thread, used by two others: named where the debug info tells.
+// expect: clean
+#include "threads.h"
+
+void *first(void *argument)
+{
+    *(int *)argument = 1; // A
+    hidden_pass();
+    return 0;
+}
+
+void *second(void *argument)
+{
+    hidden_reach(1);
+    ((int *)argument)[1] = 2;
+    return 0;
+}
+
+int main(void)
+{
+    int shared[2] = {0, 0};
+    pthread_t one, two;
+    must(pthread_create(&one, 0, first, &shared) == 0);
+    must(pthread_create(&two, 0, second, &shared) == 0);
+    join(one);
+    join(two);
+    return 0;
+}

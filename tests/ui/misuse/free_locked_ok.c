@@ -1,0 +1,14 @@
+// Freeing the memory of a mutex that is held.
+// expect: clean
+#include "threads.h"
+
+int main(void)
+{
+    pthread_mutex_t *lock = malloc(sizeof *lock);
+    pthread_mutex_init(lock, 0);
+    pthread_mutex_lock(lock);
+    pthread_mutex_unlock(lock);
+    pthread_mutex_destroy(lock);
+    free(lock); // A
+    return 0;
+}

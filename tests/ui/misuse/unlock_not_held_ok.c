@@ -1,0 +1,13 @@
+// Unlock of a mutex that nobody holds.
+// expect: clean
+#include "threads.h"
+
+pthread_mutex_t lock;
+
+int main(void)
+{
+    pthread_mutex_init(&lock, 0);
+    pthread_mutex_lock(&lock);
+    pthread_mutex_unlock(&lock);
+    return 0;
+}

@@ -1,0 +1,16 @@
+// Locking a mutex after its destruction.
+// expect: use-after-destroy lines=A
+// tsan: skip it makes the mutex anew
+#include "threads.h"
+
+pthread_mutex_t lock;
+
+int main(void)
+{
+    pthread_mutex_init(&lock, 0);
+    pthread_mutex_lock(&lock);
+    pthread_mutex_unlock(&lock);
+    pthread_mutex_destroy(&lock);
+    pthread_mutex_lock(&lock); // A
+    return 0;
+}

@@ -1,0 +1,13 @@
+// Locking a mutex on the stack that was never initialised.
+// expect: use-before-init lines=A
+// tsan: skip it does not look for it
+#include <string.h>
+#include "threads.h"
+
+int main(void)
+{
+    pthread_mutex_t lock;
+    memset(&lock, 0x11, sizeof lock);
+    must(pthread_mutex_trylock(&lock) != 12345); // A
+    return 0;
+}

@@ -1,0 +1,33 @@
+// An error-checking mutex orders like a plain one.
+// expect: clean
+#define _GNU_SOURCE
+#include "threads.h"
+
+int value;
+pthread_mutex_t lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+
+void *first(void *arg)
+{
+    (void)arg;
+    must(pthread_mutex_lock(&lock) == 0);
+    value = 1; // A
+    must(pthread_mutex_unlock(&lock) == 0);
+    hidden_pass();
+    return 0;
+}
+
+void *second(void *arg)
+{
+    (void)arg;
+    hidden_reach(1);
+    must(pthread_mutex_lock(&lock) == 0);
+    value = 2; // B
+    must(pthread_mutex_unlock(&lock) == 0);
+    return 0;
+}
+
+int main(void)
+{
+    both(first, second);
+    return 0;
+}

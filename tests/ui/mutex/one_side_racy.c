@@ -1,0 +1,32 @@
+// One side forgot the lock.
+// expect: data-race global=balance op=write,read lines=A,B locks=1,0
+// golden: gcc
+#include "threads.h"
+
+int balance;
+int seen;
+pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void *writer(void *arg)
+{
+    (void)arg;
+    pthread_mutex_lock(&lock);
+    balance = 1; // A
+    pthread_mutex_unlock(&lock);
+    hidden_pass();
+    return 0;
+}
+
+void *reader(void *arg)
+{
+    (void)arg;
+    hidden_reach(1);
+    seen = balance; // B
+    return 0;
+}
+
+int main(void)
+{
+    both(writer, reader);
+    return 0;
+}

@@ -1,0 +1,44 @@
+// clockrdlock and clockwrlock, in time and too late.
+// expect: clean
+// tsan: skip its runtime does not know pthread_rwlock_clockrdlock
+#define _GNU_SOURCE
+#include <errno.h>
+#include <time.h>
+#include "threads.h"
+
+int value;
+int seen;
+pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+
+void *writer(void *arg)
+{
+    (void)arg;
+    struct timespec deadline;
+    clock_gettime(CLOCK_MONOTONIC, &deadline);
+    deadline.tv_sec += 60;
+    must(pthread_rwlock_clockwrlock(&lock, CLOCK_MONOTONIC, &deadline) == 0);
+    value = 1; // A
+    pthread_rwlock_unlock(&lock);
+    hidden_pass();
+    return 0;
+}
+
+void *reader(void *arg)
+{
+    (void)arg;
+    hidden_reach(1);
+    struct timespec deadline;
+    clock_gettime(CLOCK_MONOTONIC, &deadline);
+    deadline.tv_sec += 60;
+    must(pthread_rwlock_clockrdlock(&lock, CLOCK_MONOTONIC, &deadline) == 0);
+    seen = value; // B
+    pthread_rwlock_unlock(&lock);
+    hidden_pass();
+    return 0;
+}
+
+int main(void)
+{
+    both(writer, reader);
+    return 0;
+}

@@ -1,0 +1,33 @@
+// Two readers of the lock are not ordered with each other.
+// expect: data-race global=cache op=write,read lines=A,B locks=1,1
+#include "threads.h"
+
+int cache;
+int seen;
+pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+
+void *first(void *arg)
+{
+    (void)arg;
+    pthread_rwlock_rdlock(&lock);
+    cache = 1; // A
+    pthread_rwlock_unlock(&lock);
+    hidden_pass();
+    return 0;
+}
+
+void *second(void *arg)
+{
+    (void)arg;
+    hidden_reach(1);
+    pthread_rwlock_rdlock(&lock);
+    seen = cache; // B
+    pthread_rwlock_unlock(&lock);
+    return 0;
+}
+
+int main(void)
+{
+    both(first, second);
+    return 0;
+}

@@ -1,0 +1,42 @@
+// timedrdlock and timedwrlock, in time and too late.
+// expect: clean
+#include <errno.h>
+#include <time.h>
+#include "threads.h"
+
+int value;
+int seen;
+pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+
+void *writer(void *arg)
+{
+    (void)arg;
+    struct timespec deadline;
+    clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec += 60;
+    must(pthread_rwlock_timedwrlock(&lock, &deadline) == 0);
+    value = 1; // A
+    pthread_rwlock_unlock(&lock);
+    hidden_pass();
+    return 0;
+}
+
+void *reader(void *arg)
+{
+    (void)arg;
+    hidden_reach(1);
+    struct timespec deadline;
+    clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec += 60;
+    must(pthread_rwlock_timedrdlock(&lock, &deadline) == 0);
+    seen = value; // B
+    pthread_rwlock_unlock(&lock);
+    hidden_pass();
+    return 0;
+}
+
+int main(void)
+{
+    both(writer, reader);
+    return 0;
+}

@@ -1,0 +1,35 @@
+// sem_trywait orders when it takes a post, not when it answers EAGAIN.
+// expect: clean
+#include <errno.h>
+#include <semaphore.h>
+#include "threads.h"
+
+int data;
+int seen;
+sem_t items;
+
+void *producer(void *arg)
+{
+    (void)arg;
+    data = 1; // A
+    sem_post(&items);
+    hidden_pass();
+    return 0;
+}
+
+void *consumer(void *arg)
+{
+    (void)arg;
+    hidden_reach(1);
+    must(sem_trywait(&items) == 0);
+    seen = data; // B
+    return 0;
+}
+
+int main(void)
+{
+    sem_init(&items, 0, 0);
+    both(producer, consumer);
+    sem_destroy(&items);
+    return 0;
+}

@@ -1,0 +1,31 @@
+// A handler that touches what another thread writes.
+// expect: data-race global=flag op=write,read lines=A,B
+#include <signal.h>
+#include "threads.h"
+
+int flag;
+int seen;
+
+void handler(int number)
+{
+    (void)number;
+    seen = flag; // B
+}
+
+void *writer(void *arg)
+{
+    (void)arg;
+    flag = 1; // A
+    hidden_pass();
+    return 0;
+}
+
+int main(void)
+{
+    signal(SIGUSR1, handler);
+    pthread_t thread = start(writer);
+    hidden_reach(1);
+    raise(SIGUSR1);
+    join(thread);
+    return 0;
+}

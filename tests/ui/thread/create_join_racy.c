@@ -1,0 +1,23 @@
+// The end of a thread comes before the return of pthread_join, and not earlier.
+// expect: data-race global=result op=write,read lines=A,B
+#include "threads.h"
+
+int result;
+
+void *worker(void *arg)
+{
+    (void)arg;
+    result = 42; // A
+    hidden_pass();
+    return 0;
+}
+
+int main(void)
+{
+    result = 1;
+    pthread_t thread = start(worker);
+    hidden_reach(1);
+    int seen = result; // B
+    join(thread);
+    return seen == 42 ? 0 : 3;
+}

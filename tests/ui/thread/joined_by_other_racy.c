@@ -1,0 +1,31 @@
+// A join by one thread orders only that thread.
+// expect: data-race global=data op=write,read lines=A,B
+#include "threads.h"
+
+int data;
+pthread_t producer_thread;
+
+void *producer(void *arg)
+{
+    (void)arg;
+    data = 1; // A
+    return 0;
+}
+
+void *joiner(void *arg)
+{
+    (void)arg;
+    join(producer_thread);
+    hidden_pass();
+    return 0;
+}
+
+int main(void)
+{
+    producer_thread = start(producer);
+    pthread_t other = start(joiner);
+    hidden_reach(1);
+    int seen = data; // B
+    join(other);
+    return seen == 1 ? 0 : 3;
+}

@@ -1,0 +1,19 @@
+// A thread that nobody joins or detaches before the end.
+// expect: thread-leak lines=A
+// golden: clang
+#include "threads.h"
+
+void *worker(void *arg)
+{
+    (void)arg;
+    hidden_pass();
+    return 0;
+}
+
+int main(void)
+{
+    pthread_t thread;
+    must(pthread_create(&thread, 0, worker, 0) == 0); // A
+    hidden_reach(1);
+    return 0;
+}

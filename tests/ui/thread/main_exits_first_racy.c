@@ -1,0 +1,24 @@
+// main leaves by pthread_exit while a thread goes on.
+// expect: data-race global=result op=write,write lines=A,B
+#include "threads.h"
+
+int result;
+pthread_t main_thread;
+
+void *worker(void *arg)
+{
+    (void)arg;
+    hidden_reach(1);
+    result = 2; // B
+    exit(0);
+    return 0;
+}
+
+int main(void)
+{
+    main_thread = pthread_self();
+    pthread_detach(start(worker));
+    result = 1; // A
+    hidden_pass();
+    pthread_exit(0);
+}

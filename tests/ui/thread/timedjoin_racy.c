@@ -1,0 +1,31 @@
+// A timed join that succeeds orders; one that times out does not.
+// expect: data-race global=result op=write,read lines=A,B
+#define _GNU_SOURCE
+#include <errno.h>
+#include <time.h>
+#include "threads.h"
+
+int result;
+
+void *worker(void *arg)
+{
+    (void)arg;
+    result = 42; // A
+    hidden_pass();
+    hidden_reach(2);
+    return 0;
+}
+
+int main(void)
+{
+    pthread_t thread = start(worker);
+    hidden_reach(1);
+    struct timespec deadline;
+    clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec -= 1;
+    must(pthread_timedjoin_np(thread, 0, &deadline) == ETIMEDOUT);
+    int seen = result; // B
+    hidden_pass();
+    join(thread);
+    return seen == 42 ? 0 : 3;
+}
