@@ -56,6 +56,8 @@ pub struct Options {
     pub cwd: Option<PathBuf>,
     /// Where else to look for source files.
     pub source_roots: Vec<PathBuf>,
+    /// Lines of source before and after the one that matters.
+    pub source_lines: u32,
 }
 
 impl Default for Options {
@@ -65,6 +67,7 @@ impl Default for Options {
             width: 100,
             cwd: None,
             source_roots: Vec::new(),
+            source_lines: 2,
         }
     }
 }

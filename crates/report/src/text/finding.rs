@@ -8,7 +8,6 @@ use deadheat_model::{Access, Finding, Frame, Lock, LockMode, Severity, Thread, T
 const MARGIN: usize = 10;
 /// Frames of one stack that are printed before the middle is left out.
 const FRAMES: usize = 24;
-const AROUND: u32 = 2;
 
 impl Page<'_> {
     pub(super) fn finding(&self, finding: &Finding) -> String {
@@ -116,7 +115,7 @@ impl Page<'_> {
             return;
         }
         *shown = Some(here);
-        let Some(excerpt) = self.sources.excerpt(file, line, frame.column, AROUND) else {
+        let Some(excerpt) = self.sources.excerpt(file, line, frame.column, self.around) else {
             self.quiet(out, 4, &format!("source not found: {file}"));
             return;
         };

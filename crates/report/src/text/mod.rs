@@ -20,6 +20,8 @@ pub(crate) struct Page<'a> {
     pub painter: Painter,
     pub sources: &'a Sources,
     pub cwd: &'a str,
+    /// Lines of source before and after the one that matters.
+    pub around: u32,
 }
 
 /// The whole report.
@@ -51,5 +53,6 @@ fn with_page(report: &Report, options: &Options, write: impl Fn(&Page<'_>) -> St
         },
         sources: &sources,
         cwd: &cwd,
+        around: options.source_lines,
     })
 }

@@ -1,0 +1,384 @@
+//! The table. Whatever names an option anywhere is generated from here.
+
+/// One option; the number is its row in [`OPTIONS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)] // each is described in its row
+pub enum Key {
+    Format,
+    Log,
+    Color,
+    SourceLines,
+    MaxFindings,
+    Quiet,
+    Suppressions,
+    ExitCode,
+    HaltOnError,
+    Races,
+    LockOrder,
+    Deadlock,
+    Misuse,
+    ThreadLeaks,
+    SignalUnsafe,
+    Atomics,
+    IgnoreNoninstrumented,
+    HistoryMb,
+    Stats,
+    Compiler,
+    Follow,
+    Preload,
+}
+
+/// What an option's value looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// On or off; `--key` and `--no-key`.
+    Switch,
+    /// A whole number within bounds.
+    Number {
+        /// The largest allowed.
+        max: u64,
+    },
+    /// One of some words.
+    Choice(&'static [&'static str]),
+    /// A name.
+    Word,
+    /// A file to write to.
+    File,
+    /// Files to read; may be given more than once.
+    Files,
+}
+
+/// One row of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct OptionSpec {
+    /// Which option it is.
+    pub key: Key,
+    /// Its name: `--name`, `name=` in `DEADHEAT_OPTIONS` (`_` is read as `-`), `name =` in `deadheat.toml`.
+    pub name: &'static str,
+    /// What its value looks like.
+    pub shape: Shape,
+    /// What the help calls the value.
+    pub meta: &'static str,
+    /// The default, written as a value; empty for none.
+    pub default: &'static str,
+    /// One line of help.
+    pub help: &'static str,
+    /// What ThreadSanitizer calls it in `TSAN_OPTIONS`.
+    pub tsan: &'static [&'static str],
+    /// What the runtime inside the program calls it, if it concerns the runtime.
+    pub runtime: &'static str,
+}
+
+const fn row(
+    key: Key,
+    name: &'static str,
+    shape: Shape,
+    meta: &'static str,
+    default: &'static str,
+    help: &'static str,
+) -> OptionSpec {
+    OptionSpec {
+        key,
+        name,
+        shape,
+        meta,
+        default,
+        help,
+        tsan: &[],
+        runtime: "",
+    }
+}
+
+const fn switch(
+    key: Key,
+    name: &'static str,
+    default: &'static str,
+    help: &'static str,
+) -> OptionSpec {
+    row(key, name, Shape::Switch, "", default, help)
+}
+
+impl OptionSpec {
+    const fn tsan(mut self, names: &'static [&'static str]) -> Self {
+        self.tsan = names;
+        self
+    }
+
+    const fn runtime(mut self, name: &'static str) -> Self {
+        self.runtime = name;
+        self
+    }
+}
+
+/// All options, in the order in which the help shows them.
+pub const OPTIONS: &[OptionSpec] = &[
+    row(Key::Format, "format", Shape::Choice(&["text", "json", "sarif", "html"]), "FORMAT", "text",
+        "how the report is written: text, json, sarif or html"),
+    row(Key::Log, "log", Shape::File, "FILE", "stderr",
+        "write the report to FILE (stderr, stdout or a path; %p becomes the process id) instead of standard error")
+        .tsan(&["log_path"]),
+    row(Key::Color, "color", Shape::Choice(&["auto", "always", "never"]), "WHEN", "auto",
+        "colour the text report: auto (on a terminal, unless NO_COLOR is set), always or never")
+        .tsan(&["color"]),
+    row(Key::SourceLines, "source-lines", Shape::Number { max: 100 }, "N", "2",
+        "lines of source shown before and after each access; 0 shows only the line itself"),
+    row(Key::MaxFindings, "max-findings", Shape::Number { max: u32::MAX as u64 }, "N", "1000",
+        "show at most N findings in full and only count the others; 0 for no limit"),
+    switch(Key::Quiet, "quiet", "off",
+        "say nothing while the program runs and nothing when it is clean; only the report"),
+    row(Key::Suppressions, "suppressions", Shape::Files, "FILE", "",
+        "leave out the findings that FILE names, in ThreadSanitizer's syntax; may be given more than once")
+        .tsan(&["suppressions"]),
+    row(Key::ExitCode, "exit-code", Shape::Number { max: 255 }, "N", "1",
+        "exit status when bugs were found; 0 keeps the program's own")
+        .tsan(&["exitcode"]).runtime("exitcode"),
+    switch(Key::HaltOnError, "halt-on-error", "off", "stop the program at the first finding that is not suppressed")
+        .tsan(&["halt_on_error"]).runtime("halt_on_error"),
+    switch(Key::Races, "races", "on", "report data races, and uses that race with the free of their block")
+        .tsan(&["report_bugs"]).runtime("races"),
+    switch(Key::LockOrder, "lock-order", "on", "report locks that are taken in opposite orders")
+        .tsan(&["detect_deadlocks"]).runtime("lock_order"),
+    switch(Key::Deadlock, "deadlock", "on", "name a deadlock when the program is in one, instead of hanging")
+        .runtime("deadlock"),
+    switch(Key::Misuse, "misuse", "on", "report misuse of mutexes, read-write locks and condition variables")
+        .tsan(&["report_mutex_bugs", "report_destroy_locked"]).runtime("misuse"),
+    switch(Key::ThreadLeaks, "thread-leaks", "on", "report threads that were neither joined nor detached")
+        .tsan(&["report_thread_leaks"]).runtime("thread_leaks"),
+    switch(Key::SignalUnsafe, "signal-unsafe", "on", "report calls in signal handlers that are not async-signal-safe")
+        .tsan(&["report_signal_unsafe"]).runtime("signal_unsafe"),
+    switch(Key::Atomics, "atomics", "on", "report races between an atomic and a plain access to the same bytes")
+        .tsan(&["report_atomic_races"]).runtime("atomics"),
+    switch(Key::IgnoreNoninstrumented, "ignore-noninstrumented", "off",
+        "leave out what libraries that were not built with Deadheat do through libc")
+        .tsan(&["ignore_noninstrumented_modules"]).runtime("ignore_noninstrumented"),
+    row(Key::HistoryMb, "history-mb", Shape::Number { max: 1 << 20 }, "N", "0",
+        "bound the memory kept for the stacks and timelines of earlier accesses to N MiB; 0 for no bound")
+        .runtime("history_mb"),
+    switch(Key::Stats, "stats", "off", "add the runtime's counters to the report")
+        .tsan(&["print_stats"]).runtime("stats"),
+    row(Key::Compiler, "compiler", Shape::Word, "NAME", "",
+        "compile with NAME (gcc, clang-19, \"ccache gcc\"); the default is clang if it is there, else gcc"),
+    switch(Key::Follow, "follow", "off",
+        "the program itself was not built with Deadheat but starts programs that were (make test, a script)"),
+    switch(Key::Preload, "preload", "off",
+        "load the runtime into a program that was not built with Deadheat but loads libraries that were"),
+];
+
+/// A flag that only one command has.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnFlag {
+    /// With its dashes.
+    pub name: &'static str,
+    /// What the help calls its value; empty when it takes none.
+    pub meta: &'static str,
+    /// One line of help.
+    pub help: &'static str,
+}
+
+/// One command of `deadheat`.
+#[derive(Debug, Clone, Copy)]
+pub struct Command {
+    /// Its name.
+    pub name: &'static str,
+    /// The lines after `deadheat NAME` in the usage.
+    pub usage: &'static [&'static str],
+    /// One line of help.
+    pub summary: &'static str,
+    /// What else there is to know.
+    pub about: &'static str,
+    /// The options it takes.
+    pub options: &'static [Key],
+    /// The flags that only it has.
+    pub own: &'static [OwnFlag],
+    /// Not meant to be typed by people.
+    pub hidden: bool,
+}
+
+#[rustfmt::skip] // one word a line would hide the rest of the file
+const ALL: &[Key] = &[
+    Key::Format, Key::Log, Key::Color, Key::SourceLines, Key::MaxFindings, Key::Quiet,
+    Key::Suppressions, Key::ExitCode, Key::HaltOnError, Key::Races, Key::LockOrder, Key::Deadlock,
+    Key::Misuse, Key::ThreadLeaks, Key::SignalUnsafe, Key::Atomics, Key::IgnoreNoninstrumented,
+    Key::HistoryMb, Key::Stats, Key::Compiler, Key::Follow, Key::Preload,
+];
+const SHOW: &[Key] = &[
+    Key::Format,
+    Key::Log,
+    Key::Color,
+    Key::SourceLines,
+    Key::MaxFindings,
+    Key::Suppressions,
+];
+
+/// All commands, in the order in which the help shows them.
+pub const COMMANDS: &[Command] = &[
+    Command {
+        name: "run",
+        usage: &[
+            "[OPTIONS] SOURCE... [COMPILER FLAGS] [-- ARGS]",
+            "[OPTIONS] PROGRAM [ARGS]",
+        ],
+        summary: "run a program, or compile and run sources, and report the bugs it shows",
+        about: "Names that end in .c, .cc, .cpp, .cxx, .c++ or .C are compiled first, with whatever stands between them \
+            and --. Anything else is a program that was built with deadheat cc or deadheat c++.\n\
+            Exit status: the program's own when nothing was found (128+N when signal N killed it), 1 (see --exit-code) \
+            when bugs were found, 2 when Deadheat itself failed.",
+        options: ALL,
+        own: &[],
+        hidden: false,
+    },
+    Command {
+        name: "cc",
+        usage: &["[--compiler NAME] COMPILER ARGUMENTS"],
+        summary: "compile and link C as gcc or clang would, instrumented",
+        about: "Everything but a leading --compiler is the compiler's. DEADHEAT_CC names the compiler too.",
+        options: &[Key::Compiler],
+        own: &[],
+        hidden: false,
+    },
+    Command {
+        name: "c++",
+        usage: &["[--compiler NAME] COMPILER ARGUMENTS"],
+        summary: "the same for C++",
+        about: "Everything but a leading --compiler is the compiler's. DEADHEAT_CXX names the compiler too.",
+        options: &[Key::Compiler],
+        own: &[],
+        hidden: false,
+    },
+    Command {
+        name: "report",
+        usage: &["[OPTIONS] FINDINGS.json"],
+        summary: "write a JSON report again in another format",
+        about: "FINDINGS.json is what --format json wrote; - reads it from standard input. Goes to standard output \
+            unless --log says otherwise.",
+        options: SHOW,
+        own: &[],
+        hidden: false,
+    },
+    Command {
+        name: "explain",
+        usage: &["[OPTIONS] N [FINDINGS.json]"],
+        summary: "explain finding number N: what happened, why it is a bug, how to fix it",
+        about: "Without FINDINGS.json it is about the last run that found something.",
+        options: &[Key::Log, Key::Color, Key::SourceLines],
+        own: &[],
+        hidden: false,
+    },
+    Command {
+        name: "suppressions",
+        usage: &["--from FINDINGS.json [--log FILE]"],
+        summary: "print suppressions for the findings of a JSON report",
+        about: "Save the output and pass it with --suppressions; edit the comments to say why each is there.",
+        options: &[Key::Log],
+        own: &[OwnFlag {
+            name: "--from",
+            meta: "FILE",
+            help: "the JSON report; without it, the last run that found something",
+        }],
+        hidden: false,
+    },
+    Command {
+        name: "env",
+        usage: &["[--shell | --cmake | --meson]"],
+        summary: "print what makes a build system compile with Deadheat",
+        about: "--shell: eval \"$(deadheat env --shell)\". --cmake: a toolchain file. --meson: a native file.",
+        options: &[],
+        own: &[
+            OwnFlag {
+                name: "--shell",
+                meta: "",
+                help: "CC and CXX for make and configure (the default)",
+            },
+            OwnFlag {
+                name: "--cmake",
+                meta: "",
+                help: "a CMake toolchain file",
+            },
+            OwnFlag {
+                name: "--meson",
+                meta: "",
+                help: "a Meson native file",
+            },
+        ],
+        hidden: false,
+    },
+    Command {
+        name: "collect",
+        usage: &["--fd N"],
+        summary: "what the runtime starts when a program is run on its own",
+        about: "Reads the raw stream from descriptor N and reports. Takes its options from DEADHEAT_OPTIONS and \
+            deadheat.toml.",
+        options: ALL,
+        own: &[OwnFlag {
+            name: "--fd",
+            meta: "N",
+            help: "the descriptor of the stream",
+        }],
+        hidden: true,
+    },
+    Command {
+        name: "completions",
+        usage: &["bash|zsh|fish"],
+        summary: "print completions for a shell",
+        about: "bash: source <(deadheat completions bash)",
+        options: &[],
+        own: &[],
+        hidden: false,
+    },
+    Command {
+        name: "man",
+        usage: &[""],
+        summary: "print the manual page",
+        about: "deadheat man | man -l -",
+        options: &[],
+        own: &[],
+        hidden: false,
+    },
+    Command {
+        name: "help",
+        usage: &["[COMMAND]"],
+        summary: "print this help, or that of a command",
+        about: "",
+        options: &[],
+        own: &[],
+        hidden: false,
+    },
+];
+
+/// The command of that name.
+#[must_use]
+pub fn command(name: &str) -> Option<&'static Command> {
+    COMMANDS.iter().find(|c| c.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_where_their_keys_say() {
+        for (at, spec) in OPTIONS.iter().enumerate() {
+            assert_eq!(spec.key as usize, at, "{}", spec.name);
+        }
+    }
+
+    #[test]
+    fn names_are_told_apart() {
+        let mut names: Vec<&str> = OPTIONS
+            .iter()
+            .flat_map(|o| o.tsan.iter().copied().chain([o.name]))
+            .collect();
+        names.retain(|n| !["color", "suppressions"].contains(n)); // the same word in both worlds
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+
+    #[test]
+    fn defaults_are_values() {
+        for spec in OPTIONS.iter().filter(|s| !s.default.is_empty()) {
+            crate::options::parse_value(spec, spec.default).expect(spec.name);
+        }
+    }
+}

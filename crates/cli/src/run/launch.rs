@@ -1,0 +1,72 @@
+//! Starts the program with what its runtime needs to find us.
+
+use crate::error::{Failure, Result};
+use crate::fd;
+use crate::options::{Key, Settings};
+use crate::unpack;
+use std::env;
+use std::ffi::OsString;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command};
+
+/// Where runtimes in further processes find the run that they belong to; see [`crate::collect`].
+pub const SOCKET: &str = "DEADHEAT_SOCKET";
+
+/// What is to be started.
+#[derive(Debug)]
+pub struct Target {
+    /// The program and its arguments.
+    pub words: Vec<OsString>,
+    /// The program itself has the runtime; otherwise only what it starts may have.
+    pub direct: bool,
+}
+
+/// Starts the program. `stream` is its end of the socket pair, if it is to speak to us directly; `socket` is where the
+/// runtimes of the processes that it starts report to.
+pub fn start(
+    target: &Target,
+    settings: &Settings,
+    stream: Option<&UnixStream>,
+    socket: &Path,
+) -> Result<Child> {
+    let own = env::current_exe().map_err(|error| {
+        Failure::new(format!("cannot find the path of deadheat itself: {error}"))
+    })?;
+    let mut command = Command::new(&target.words[0]);
+    command.args(&target.words[1..]);
+    command.env(
+        "DEADHEAT_RT",
+        settings.runtime_string(&own.to_string_lossy()),
+    );
+    command.env("DEADHEAT_COLLECTOR", &own).env(SOCKET, socket);
+    // A runtime without a stream connects before main, not at its first finding, only if it is told to.
+    if env::var_os("DEADHEAT_OPTIONS").is_none_or(|text| text.is_empty()) {
+        command.env("DEADHEAT_OPTIONS", "quiet=off");
+    }
+    match stream {
+        Some(stream) => {
+            fd::keep_over_exec(stream)
+                .map_err(|error| Failure::new(format!("cannot hand over a socket: {error}")))?;
+            command.env("DEADHEAT_FD", stream.as_raw_fd().to_string());
+        }
+        None => {
+            command.env_remove("DEADHEAT_FD");
+        }
+    }
+    if settings.on(Key::Preload) {
+        let mut list = OsString::from(unpack::runtime()?.shared());
+        if let Some(before) = env::var_os("LD_PRELOAD").filter(|v| !v.is_empty()) {
+            list.push(":");
+            list.push(before);
+        }
+        command.env("LD_PRELOAD", list);
+    }
+    command.spawn().map_err(|error| {
+        Failure::new(format!(
+            "cannot start {}: {error}",
+            target.words[0].to_string_lossy()
+        ))
+    })
+}

@@ -1,0 +1,130 @@
+//! `deadheat run`: starts a program, listens to the runtimes in it and in what it starts, and reports.
+
+mod launch;
+mod merge;
+mod session;
+mod signals;
+mod sources;
+mod stream;
+
+pub use launch::SOCKET;
+pub use merge::merge;
+pub use sources::is_source;
+pub use stream::{Listen, Stream};
+
+use crate::error::{Failure, Result};
+use crate::flags::{self, FlagsEnd};
+use crate::options::{self, Key, Settings};
+use crate::output::Output;
+use crate::program::{self, Built};
+use crate::say::say;
+use crate::state;
+use crate::temp::TempDir;
+use launch::Target;
+use session::Ending;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Runs `deadheat run ARGS`.
+pub fn main(args: &[OsString]) -> Result<ExitCode> {
+    let command = options::command("run").unwrap_or(&options::COMMANDS[0]);
+    let parsed = flags::parse(command, args, FlagsEnd::FirstWord)?;
+    if parsed.help {
+        return crate::print(&crate::docs::command_help(command));
+    }
+    let settings = parsed.layers.resolve()?;
+    let suppressions = crate::output::read_suppressions(&settings)?;
+    let mut output = Output::open(&settings)?;
+    let temp = TempDir::new()?;
+    let named = settings
+        .compiler
+        .as_deref()
+        .filter(|_| parsed.layers.names(Key::Compiler));
+    let target = target(&parsed.rest, named, &settings, &temp)?;
+    let ending = session::run(&target, &settings, &suppressions, &temp)?;
+    drop(temp);
+    finish(ending, &target, &settings, &mut output)
+}
+
+/// What the words after the flags mean.
+fn target(
+    words: &[OsString],
+    compiler: Option<&str>,
+    settings: &Settings,
+    temp: &TempDir,
+) -> Result<Target> {
+    let Some(first) = words.first() else {
+        return Err(Failure::new("deadheat run needs a program or sources")
+            .next("deadheat run bank.c -- 100\ndeadheat run ./prog ARGS"));
+    };
+    if sources::is_source(first) {
+        let (program, args) = sources::compile(words, compiler, temp)?;
+        return Ok(Target {
+            words: std::iter::once(program.into_os_string())
+                .chain(args)
+                .collect(),
+            direct: true,
+        });
+    }
+    let path = program::locate(&first.to_string_lossy())?;
+    let direct = admit(&path, settings)?;
+    Ok(Target {
+        words: words.to_vec(),
+        direct,
+    })
+}
+
+/// Whether the program speaks for itself; fails if there is nothing in it to check.
+fn admit(path: &PathBuf, settings: &Settings) -> Result<bool> {
+    let built = program::inspect(path)?;
+    let may_start_others =
+        settings.on(Key::Follow) || settings.on(Key::Preload) || program::is_launcher(path);
+    match built {
+        Built::WithDeadheat => Ok(true),
+        Built::Script | Built::Unknown => Ok(false),
+        Built::Plain | Built::WithThreadSanitizer if may_start_others => Ok(false),
+        Built::Plain | Built::WithThreadSanitizer => Err(program::not_instrumented(path, built)),
+    }
+}
+
+/// Reports, remembers, and chooses the exit status.
+fn finish(
+    ending: Ending,
+    target: &Target,
+    settings: &Settings,
+    output: &mut Output,
+) -> Result<ExitCode> {
+    let Ending {
+        report,
+        processes,
+        status,
+        ..
+    } = ending;
+    if processes == 0 {
+        let name = target.words[0].to_string_lossy();
+        return Err(match ending.signal {
+            Some(signal) => Failure::new(format!("{name} was killed by signal {signal} before Deadheat's runtime in it had started")),
+            None if target.direct => Failure::new(format!("{name} ended before Deadheat's runtime in it had started (status {status})")),
+            None => Failure::new(format!("nothing that {name} started was built with Deadheat, so nothing was checked (its status was {status})"))
+                .next("build the programs with CC=\"deadheat cc\" CXX=\"deadheat c++\", then run this again"),
+        });
+    }
+    let found = !report.findings.is_empty();
+    if found || !settings.on(Key::Quiet) || output.is_for_machines() {
+        if let Err(error) = output.write(&report) {
+            say(format_args!(
+                "deadheat: the report could not be written: {error}"
+            ));
+        }
+    }
+    if found {
+        state::save(&report);
+    }
+    let code = settings.exit_code();
+    Ok(ExitCode::from(if found && code != 0 {
+        code
+    } else {
+        status
+    }))
+}

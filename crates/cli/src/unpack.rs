@@ -1,0 +1,255 @@
+//! The runtime travels inside the command and is unpacked into the user's cache on first use.
+//!
+//! The folder is named after the content, each file appears under its name only when it is whole (written beside it,
+//! then renamed), so two first runs at once, or one killed in the middle, leave nothing half done. A cache that cannot
+//! be written but already holds the files is used as it is. Without a writable cache a private folder below `TMPDIR`
+//! serves, which is checked to be the user's own.
+
+use crate::error::{Failure, Result};
+use crate::stamp;
+use crate::wrapper::Runtime;
+use std::env;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What is embedded: name and content.
+const FILES: [(&str, &[u8]); 6] = [
+    (
+        "libdeadheat_rt.a",
+        include_bytes!(concat!(env!("OUT_DIR"), "/libdeadheat_rt.a")),
+    ),
+    (
+        "libdeadheat_rt.so",
+        include_bytes!(concat!(env!("OUT_DIR"), "/libdeadheat_rt.so")),
+    ),
+    (
+        "libdeadheat_rt_wrap.a",
+        include_bytes!(concat!(env!("OUT_DIR"), "/libdeadheat_rt_wrap.a")),
+    ),
+    (
+        "exports.list",
+        include_bytes!(concat!(env!("OUT_DIR"), "/exports.list")),
+    ),
+    (
+        "wrap.flags",
+        include_bytes!(concat!(env!("OUT_DIR"), "/wrap.flags")),
+    ),
+    // Appends to what gcc's driver hands to cc1 and cc1plus, for compiling and preprocessing alike.
+    ("gcc.specs", b"*cc1:\n+ -fsanitize=thread\n\n"),
+];
+
+/// Where the unpacked files lie.
+#[derive(Debug, Clone)]
+pub struct Unpacked {
+    dir: PathBuf,
+    archive: PathBuf,
+    shared: PathBuf,
+    wrap_archive: PathBuf,
+    wrap_flags: PathBuf,
+    exports: PathBuf,
+    gcc_specs: PathBuf,
+    stamp: PathBuf,
+}
+
+impl Unpacked {
+    /// The folder of all files.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The shared library, for preloading.
+    #[must_use]
+    pub fn shared(&self) -> &Path {
+        &self.shared
+    }
+}
+
+impl Runtime for Unpacked {
+    fn archive(&self) -> &Path {
+        &self.archive
+    }
+    fn wrap_archive(&self) -> &Path {
+        &self.wrap_archive
+    }
+    fn wrap_flags(&self) -> &Path {
+        &self.wrap_flags
+    }
+    fn exports(&self) -> &Path {
+        &self.exports
+    }
+    fn gcc_specs(&self) -> &Path {
+        &self.gcc_specs
+    }
+    fn stamp(&self) -> &Path {
+        &self.stamp
+    }
+}
+
+/// Unpacks the runtime unless that was done before, and tells where it is.
+pub fn runtime() -> Result<Unpacked> {
+    let mut refused = Vec::new();
+    for base in caches() {
+        match unpack(&base.join("deadheat")) {
+            Ok(found) => return Ok(found),
+            Err(error) => refused.push(format!("{}: {error}", base.display())),
+        }
+    }
+    let temporary = env::temp_dir().join(format!("deadheat-{}", nix::unistd::Uid::effective()));
+    let new = !temporary.exists();
+    let found = private_dir(&temporary)
+        .and_then(|()| unpack(&temporary))
+        .map_err(|error| {
+            refused.push(format!("{}: {error}", temporary.display()));
+            Failure::new("found no place to unpack the runtime library").next(format!(
+                "{}\nset XDG_CACHE_HOME or TMPDIR to a folder of yours that can be written",
+                refused.join("\n")
+            ))
+        })?;
+    if new {
+        let why = refused
+            .first()
+            .map_or("neither XDG_CACHE_HOME nor HOME is set", String::as_str);
+        crate::say::say(format_args!(
+            "deadheat: no cache folder can be written ({why}); using {}",
+            temporary.display()
+        ));
+    }
+    Ok(found)
+}
+
+/// The cache folders to try, best first.
+fn caches() -> Vec<PathBuf> {
+    let named = |name: &str| {
+        env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|p| p.is_absolute())
+    };
+    let home = named("HOME").map(|home| home.join(".cache"));
+    named("XDG_CACHE_HOME").into_iter().chain(home).collect()
+}
+
+/// Makes a folder that only the user can enter, or makes sure that an old one is such.
+pub fn private_dir(path: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        other => return other,
+    }
+    let found = fs::symlink_metadata(path)?;
+    if found.is_dir()
+        && found.uid() == nix::unistd::Uid::effective().as_raw()
+        && found.mode() & 0o077 == 0
+    {
+        return Ok(());
+    }
+    Err(io::Error::other(
+        "it is there already and is not a private folder of yours",
+    ))
+}
+
+/// Unpacks below `base`.
+fn unpack(base: &Path) -> io::Result<Unpacked> {
+    let dir = base.join(concat!("rt-", env!("DEADHEAT_RUNTIME_HASH")));
+    for (name, content) in FILES {
+        let path = dir.join(name);
+        let whole = path
+            .metadata()
+            .is_ok_and(|m| m.is_file() && m.len() == content.len() as u64);
+        if !whole {
+            fs::create_dir_all(&dir)?;
+            write_atomically(&path, content)?;
+        }
+    }
+    let collector = env::current_exe()?;
+    let object = stamp::object(&collector);
+    let stamp = dir.join(format!("stamp-{:016x}.o", fingerprint(&[&object])));
+    if !stamp.exists() {
+        write_atomically(&stamp, &object)?;
+    }
+    Ok(Unpacked {
+        archive: dir.join("libdeadheat_rt.a"),
+        shared: dir.join("libdeadheat_rt.so"),
+        wrap_archive: dir.join("libdeadheat_rt_wrap.a"),
+        wrap_flags: dir.join("wrap.flags"),
+        exports: dir.join("exports.list"),
+        gcc_specs: dir.join("gcc.specs"),
+        stamp,
+        dir,
+    })
+}
+
+/// Writes a file so that nobody ever sees half of it.
+pub fn write_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}-{count}.new", std::process::id()));
+    let write = || {
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o644)
+            .open(&beside)?;
+        file.write_all(content)?;
+        drop(file);
+        fs::rename(&beside, path)
+    };
+    write().inspect_err(|_| drop(fs::remove_file(&beside)))
+}
+
+/// A number that stands for some content (FNV-1a).
+#[must_use]
+pub fn fingerprint(parts: &[&[u8]]) -> u64 {
+    parts
+        .iter()
+        .flat_map(|part| part.iter())
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_unpackings_at_once_leave_whole_files_and_nothing_else() {
+        let base = env::temp_dir().join(format!("deadheat-unpack-test-{}", std::process::id()));
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let found = unpack(&base).expect("unpacks");
+                    for (name, content) in FILES {
+                        assert_eq!(
+                            fs::read(found.dir.join(name)).expect("is there"),
+                            content,
+                            "{name}"
+                        );
+                    }
+                });
+            }
+        });
+        let dir = base.join(concat!("rt-", env!("DEADHEAT_RUNTIME_HASH")));
+        let names = fs::read_dir(&dir).expect("a folder").count();
+        assert_eq!(names, FILES.len() + 1, "only the files and the stamp");
+        fs::write(dir.join("exports.list"), "cut").expect("writes");
+        unpack(&base).expect("repairs");
+        assert_ne!(fs::read(dir.join("exports.list")).expect("reads"), b"cut");
+        fs::remove_dir_all(&base).expect("cleans up");
+    }
+
+    #[test]
+    fn a_folder_that_others_can_enter_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let path = env::temp_dir().join(format!("deadheat-private-test-{}", std::process::id()));
+        private_dir(&path).expect("makes it");
+        private_dir(&path).expect("takes its own again");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("opens it");
+        assert!(private_dir(&path).is_err());
+        fs::remove_dir(&path).expect("cleans up");
+    }
+}

@@ -1,0 +1,113 @@
+//! The command line that the real compiler gets.
+
+use super::args::{CommandLine, Output, classify};
+use super::compiler::{Compiler, Family};
+use crate::error::Result;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+/// The files of the unpacked runtime that a command line names.
+pub trait Runtime {
+    /// The archive for programs that load their C library.
+    fn archive(&self) -> &Path;
+    /// The archive for static programs, which wraps instead of interposing.
+    fn wrap_archive(&self) -> &Path;
+    /// A response file with one `--wrap` for each function that the second archive wraps.
+    fn wrap_flags(&self) -> &Path;
+    /// The symbols an executable exports for libraries that are loaded later.
+    fn exports(&self) -> &Path;
+    /// The specs file that makes gcc's cc1 instrument.
+    fn gcc_specs(&self) -> &Path;
+    /// The object with the collector's path and the note that says "built with Deadheat".
+    fn stamp(&self) -> &Path;
+}
+
+/// What is to be run.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// What it makes.
+    pub output: Output,
+    /// The compiler's arguments.
+    pub args: Vec<OsString>,
+}
+
+/// Turns a user's command line into the one that instruments and links the runtime.
+pub fn plan(compiler: &Compiler, args: &[OsString], runtime: &dyn Runtime) -> Result<Plan> {
+    let line = classify(args)?;
+    if line.output == Output::Answer {
+        return Ok(Plan {
+            output: line.output,
+            args: args.to_vec(),
+        });
+    }
+    let mut out = Vec::with_capacity(line.args.len() + 24);
+    if line.instrument {
+        instrument(compiler.family, &line, runtime, &mut out);
+    }
+    if line.instrument && matches!(line.output, Output::Executable | Output::StaticExecutable) {
+        link(line.output, runtime, &mut out);
+    }
+    let after = behind(&line);
+    let end = line
+        .args
+        .iter()
+        .position(|a| a == "--")
+        .unwrap_or(line.args.len());
+    out.extend_from_slice(&line.args[..end]);
+    out.extend(after.iter().map(OsString::from));
+    out.extend_from_slice(&line.args[end..]);
+    Ok(Plan {
+        output: line.output,
+        args: out,
+    })
+}
+
+/// What makes the compiler proper instrument. It stands first, so that what the user says later wins.
+fn instrument(family: Family, line: &CommandLine, runtime: &dyn Runtime, out: &mut Vec<OsString>) {
+    match family {
+        Family::Gcc => {
+            out.push(joined("-specs=", runtime.gcc_specs()));
+            out.push("-Wno-tsan".into()); // "fences are not supported": here they are
+        }
+        Family::Clang => out.extend(["-Xclang".into(), "-fsanitize=thread".into()]),
+    }
+    if !line.assembles {
+        out.push("-g".into());
+    }
+    out.push("-fno-omit-frame-pointer".into());
+}
+
+/// What makes an executable carry the runtime.
+fn link(output: Output, runtime: &dyn Runtime, out: &mut Vec<OsString>) {
+    let linker = |out: &mut Vec<OsString>, word: OsString| out.extend(["-Xlinker".into(), word]);
+    out.extend(["-Xlinker", "-u", "-Xlinker", "__tsan_init"].map(OsString::from));
+    if output == Output::StaticExecutable {
+        out.push(joined("@", runtime.wrap_flags()));
+        out.push(runtime.wrap_archive().into());
+    } else {
+        linker(out, joined("--dynamic-list=", runtime.exports()));
+        out.push(runtime.archive().into());
+    }
+    out.push(runtime.stamp().into());
+}
+
+/// What has to stand behind the user's own arguments.
+fn behind(line: &CommandLine) -> Vec<&'static str> {
+    let mut out = Vec::new();
+    match line.output {
+        Output::SharedLibrary if line.instrument && line.refuses_undefined => {
+            out.push("-Wl,-z,undefs")
+        }
+        Output::Executable | Output::StaticExecutable if line.instrument && !line.own_libraries => {
+            out.extend(["-lpthread", "-ldl"]);
+        }
+        _ => {}
+    }
+    out
+}
+
+fn joined(prefix: &str, path: &Path) -> OsString {
+    let mut word = OsString::from(prefix);
+    word.push::<&OsStr>(path.as_ref());
+    word
+}
