@@ -9,12 +9,12 @@ use deadheat_detect::{Race, racing_bytes, run};
 use deadheat_trace::generate::{Mix, Rng};
 use deadheat_trace::{Event, Shape, Strand, Trace, generate};
 
-/// What the two detectors disagree about, if they do.
-fn quarrel(trace: &Trace) -> Option<String> {
+/// Whether the trace races, or what the two detectors disagree about.
+fn judge(trace: &Trace) -> Result<bool, String> {
     let all = run(&mut Naive::new(), trace);
     let found = run(&mut FastTrack::new(), trace);
     if racing_bytes(&found) != racing_bytes(&all) {
-        return Some(format!("naive {all:#?}\nFastTrack {found:#?}"));
+        return Err(format!("naive {all:#?}\nFastTrack {found:#?}"));
     }
     let is_real = |race: &Race| {
         let same = |other: &&Race| (other.old, other.new) == (race.old, race.new);
@@ -22,10 +22,10 @@ fn quarrel(trace: &Trace) -> Option<String> {
             .filter(same)
             .any(|other| other.range.contains(race.range))
     };
-    found
-        .iter()
-        .find(|race| !is_real(race))
-        .map(|race| format!("{race:?} of FastTrack is no race"))
+    match found.iter().find(|race| !is_real(race)) {
+        Some(race) => Err(format!("{race:?} of FastTrack is no race")),
+        None => Ok(!all.is_empty()),
+    }
 }
 
 /// Leaves out events for as long as the detectors still disagree: what remains can be read.
@@ -35,7 +35,7 @@ fn shrink(trace: &Trace) -> Trace {
     while at < small.events.len() {
         let mut smaller = small.clone();
         smaller.events.remove(at);
-        if quarrel(&smaller).is_some() {
+        if judge(&smaller).is_err() {
             (small, at) = (smaller, 0);
         } else {
             at += 1;
@@ -44,16 +44,12 @@ fn shrink(trace: &Trace) -> Trace {
     small
 }
 
-/// Panics with a small trace if the detectors disagree; returns whether the trace races.
+/// Whether the trace races. Panics with a small trace if the detectors disagree.
 fn agree(trace: &Trace, name: &str) -> bool {
-    if quarrel(trace).is_some() {
+    judge(trace).unwrap_or_else(|_| {
         let small = shrink(trace);
-        panic!(
-            "{name}, cut down to\n{small}\n{}",
-            quarrel(&small).unwrap_or_default()
-        );
-    }
-    !run(&mut Naive::new(), trace).is_empty()
+        panic!("{name}, cut down to\n{small}\n{:?}", judge(&small))
+    })
 }
 
 /// Compares on many traces; returns how many of a thousand race.

@@ -3,8 +3,10 @@
 //! Every strand counts its own time, from 1. An [`Epoch`] is one strand's moment; a [`VectorClock`] says, for every
 //! strand, up to which moment it is known. Point a happened before point b exactly if b's clock covers a's epoch.
 //!
-//! A clock is as long as the highest strand it knows of; the rest is 0, which is before every moment.
+//! A clock holds only the strands it knows of, so it is as long as their number, whatever they are called; for all
+//! others its time is 0, which is before every moment.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use deadheat_trace::Strand;
@@ -21,9 +23,10 @@ pub struct Epoch {
 }
 
 /// For every strand, the last of its moments that is known.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VectorClock {
-    times: Vec<Time>,
+    // invariant: no time is 0, so that equal knowledge is equal
+    times: BTreeMap<Strand, Time>,
 }
 
 impl VectorClock {
@@ -33,32 +36,27 @@ impl VectorClock {
     }
 
     pub fn get(&self, strand: Strand) -> Time {
-        self.times
-            .get(strand.0 as usize)
-            .copied()
-            .unwrap_or_default()
+        self.times.get(&strand).copied().unwrap_or_default()
     }
 
     pub fn set(&mut self, strand: Strand, time: Time) {
-        let index = strand.0 as usize;
-        if self.times.len() <= index {
-            self.times.resize(index + 1, Time::default());
+        if time == Time::default() {
+            self.times.remove(&strand);
+        } else {
+            self.times.insert(strand, time);
         }
-        self.times[index] = time;
     }
 
     /// The strand's next moment.
     pub fn tick(&mut self, strand: Strand) {
-        self.set(strand, Time(self.get(strand).0 + 1));
+        self.times.entry(strand).or_default().0 += 1;
     }
 
     /// Learns everything that `other` knows: the later of the two, strand by strand.
     pub fn join(&mut self, other: &VectorClock) {
-        if self.times.len() < other.times.len() {
-            self.times.resize(other.times.len(), Time::default());
-        }
-        for (mine, theirs) in self.times.iter_mut().zip(&other.times) {
-            *mine = (*mine).max(*theirs);
+        for (&strand, &theirs) in &other.times {
+            let mine = self.times.entry(strand).or_default();
+            *mine = theirs.max(*mine);
         }
     }
 
@@ -69,26 +67,19 @@ impl VectorClock {
 
     /// Is everything known here that `other` knows?
     pub fn covers_all(&self, other: &VectorClock) -> bool {
-        (0..)
-            .zip(&other.times)
-            .all(|(strand, &time)| time <= self.get(Strand(strand)))
+        other
+            .times
+            .iter()
+            .all(|(&strand, &time)| self.covers(Epoch { strand, time }))
     }
 }
-
-/// Trailing zeros make no difference.
-impl PartialEq for VectorClock {
-    fn eq(&self, other: &VectorClock) -> bool {
-        self.covers_all(other) && other.covers_all(self)
-    }
-}
-
-impl Eq for VectorClock {}
 
 impl fmt::Display for VectorClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = (0..).zip(&self.times).filter(|(_, time)| time.0 > 0);
-        let words: Vec<_> = known
-            .map(|(strand, time)| format!("{}:{}", Strand(strand), time.0))
+        let words: Vec<_> = self
+            .times
+            .iter()
+            .map(|(strand, time)| format!("{strand}:{}", time.0))
             .collect();
         write!(f, "[{}]", words.join(" "))
     }
@@ -112,9 +103,11 @@ mod tests {
     use super::*;
 
     fn clock(times: &[u64]) -> VectorClock {
-        VectorClock {
-            times: times.iter().copied().map(Time).collect(),
-        }
+        let mut clock = VectorClock::new();
+        (0..)
+            .zip(times)
+            .for_each(|(strand, &time)| clock.set(Strand(strand), Time(time)));
+        clock
     }
 
     /// All clocks of up to three strands with times up to 2.
@@ -157,7 +150,12 @@ mod tests {
     }
 
     #[test]
-    fn trailing_zeros_make_no_difference() {
+    fn equal_knowledge_is_equal() {
+        for a in all() {
+            for b in all() {
+                assert_eq!(a == b, a.covers_all(&b) && b.covers_all(&a));
+            }
+        }
         assert_eq!(clock(&[1, 0, 0]), clock(&[1]));
         assert_ne!(clock(&[1, 0, 1]), clock(&[1]));
         assert_eq!(clock(&[3, 0, 1]).to_string(), "[t0:3 t2:1]");

@@ -222,3 +222,15 @@ fn what_follows_a_post_is_not_told() {
         "@1 @2 0x10 4",
     );
 }
+
+#[test]
+fn strands_may_have_any_number() {
+    check(
+        "t0 begin
+         t0 fork t4294967295
+         t4294967295 begin
+         t4294967295 write 0x10 4 @1
+         t0 write 0x10 4 @2",
+        "@1 @2 0x10 4",
+    );
+}

@@ -110,7 +110,7 @@ pub fn part_of(rng: &mut Rng, whole: Range) -> Range {
     Range::new(Addr(whole.addr().0 + offset), size).unwrap_or(whole)
 }
 
-/// A plain read or write of some bytes of a range; now and then an atomic operation, if the range is wild.
+/// A plain read or write of some bytes of a range.
 pub fn access(rng: &mut Rng, whole: Range) -> Action {
     let part = part_of(rng, whole);
     if rng.chance(500) {

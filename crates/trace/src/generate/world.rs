@@ -327,6 +327,8 @@ impl<'a> World<'a> {
         } else if self.rng.chance(250) {
             self.blocks[n].live = false;
             Action::Free(range)
+        } else if self.rng.chance(300) {
+            plan::atomic_access(&mut self.rng, range).unwrap_or(Action::Read(range))
         } else {
             plan::access(&mut self.rng, range)
         };
