@@ -148,6 +148,8 @@ pub struct Moment {
     pub at: u64,
     pub what: String,
     pub object: Option<u64>,
+    /// The other thread of a create or join.
+    pub peer: Option<u64>,
     pub addr: Option<u64>,
     pub access: Option<usize>,
     pub stack: Vec<u64>,

@@ -178,17 +178,33 @@ impl Builder<'_> {
             what,
             MomentKind::Create | MomentKind::Join | MomentKind::Start | MomentKind::Exit
         );
+        let stack = self.frames(&raw.stack);
         Some(Moment {
             thread: ThreadId(raw.thread),
             at: raw.at,
             what,
             object: raw.object.filter(|_| !about_thread).map(LockId),
-            peer: raw.object.filter(|_| about_thread).map(ThreadId),
-            name: raw.addr.and_then(|address| self.name_at(address)),
+            peer: if about_thread { self.peer(raw, what, &stack) } else { None },
+            name: raw.addr.filter(|_| !about_thread).and_then(|address| self.name_at(address)),
             address: raw.addr.map(Address),
             access: raw.access,
-            stack: self.frames(&raw.stack),
+            stack,
         })
+    }
+
+    /// The other thread of a create or join: told by the stream, else the one that was created at this very place.
+    fn peer(&self, raw: &raw::Moment, what: MomentKind, stack: &[Frame]) -> Option<ThreadId> {
+        let told = raw.peer.or(raw.object.filter(|_| raw.addr.is_none()));
+        if told.is_some() || what != MomentKind::Create || stack.is_empty() {
+            return told.map(ThreadId);
+        }
+        let mut born = self.threads.values().filter(|thread| {
+            thread.parent == Some(ThreadId(raw.thread)) && thread.created == stack
+        });
+        match (born.next(), born.next()) {
+            (Some(thread), None) => Some(thread.id),
+            _ => None,
+        }
     }
 
     fn memory(&mut self, raw: &raw::Memory, finding: &raw::Finding) -> Memory {
@@ -390,14 +406,14 @@ fn title(finding: &Finding) -> String {
             None => kind.to_owned(),
         },
         FindingKind::SignalUnsafe => {
-            let call = finding
+            let place = finding
                 .stacks
-                .first()
+                .last()
                 .and_then(|entry| entry.stack.first())
                 .map(|frame| frame.function.as_str())
                 .filter(|name| !name.is_empty());
-            match call {
-                Some(call) => format!("{kind}: {call}"),
+            match place {
+                Some(function) => format!("{kind}: {function}"),
                 None => kind.to_owned(),
             }
         }

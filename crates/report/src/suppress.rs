@@ -4,7 +4,7 @@
 //! variable's name; `*` stands for anything, `^` and `$` hold it to the start and the end. `#` begins a comment.
 
 use crate::symbolize::{Symbolized, demangle};
-use deadheat_model::{Finding, FindingKind, Report};
+use deadheat_model::{Finding, FindingKind, MemoryKind, Report};
 use std::fmt;
 use std::path::Path;
 
@@ -300,36 +300,35 @@ impl Pattern {
     }
 }
 
-/// The line that silences a finding: its kind and the innermost function, else the variable, else the module.
+/// The narrowest line that silences a finding: the variable if it has a name, else the innermost function.
+///
+/// For races `race_top` is used, because a function such as `main` is somewhere in every stack.
 pub(crate) fn line_for(finding: &Finding) -> String {
-    let frames = finding
-        .accesses
-        .iter()
-        .map(|access| &access.stack)
-        .chain(finding.stacks.iter().map(|entry| &entry.stack))
-        .chain(finding.threads.iter().map(|thread| &thread.created));
-    let top = frames.filter_map(|stack| stack.first()).next();
-    let function = finding
-        .accesses
-        .iter()
-        .map(|access| &access.stack)
-        .chain(finding.stacks.iter().map(|entry| &entry.stack))
-        .filter_map(|stack| stack.iter().find(|frame| !frame.function.is_empty()))
-        .map(|frame| frame.function.as_str())
-        .next()
-        .or_else(|| top.map(|frame| frame.function.as_str()).filter(|name| !name.is_empty()));
-    let pattern = match (function, &finding.memory, top.and_then(|frame| frame.module.as_deref())) {
-        (Some(function), _, _) => format!("^{function}$"),
-        (None, Some(memory), _) if memory.object.is_some() => {
-            format!("^{}$", memory.object.as_deref().unwrap_or_default())
-        }
-        (None, _, Some(module)) => {
-            let name = module.rsplit('/').next().unwrap_or(module);
-            format!("{name}$")
-        }
-        _ => "*".to_owned(),
+    let kind = finding.kind;
+    if let Some(memory) = &finding.memory
+        && memory.kind == MemoryKind::Global
+        && let Some(object) = &memory.object
+    {
+        return format!("{kind}:^{object}$");
+    }
+    let stacks = || {
+        finding
+            .accesses
+            .iter()
+            .map(|access| &access.stack)
+            .chain(finding.stacks.iter().map(|entry| &entry.stack))
+            .chain(finding.threads.iter().map(|thread| &thread.created))
     };
-    format!("{}:{pattern}", finding.kind)
+    let top = stacks().find_map(|stack| stack.first());
+    let scope = if finding.accesses.is_empty() { kind.name() } else { "race_top" };
+    match top {
+        Some(frame) if !frame.function.is_empty() => format!("{scope}:^{}$", frame.function),
+        Some(frame) => match &frame.module {
+            Some(module) => format!("{scope}:{}$", module.rsplit('/').next().unwrap_or(module)),
+            None => format!("{kind}:*"),
+        },
+        None => format!("{kind}:*"),
+    }
 }
 
 /// A suppression file that silences every finding of a report, with a comment for each.

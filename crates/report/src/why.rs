@@ -136,19 +136,13 @@ fn leak(finding: &Finding, cwd: &str) -> String {
 }
 
 fn signal(finding: &Finding) -> String {
-    let called = finding
-        .stacks
-        .first()
-        .and_then(|entry| entry.stack.first())
-        .map(|frame| frame.function.as_str())
-        .filter(|name| !name.is_empty());
-    match called {
-        Some(name) => format!(
-            "{} calls {name} inside a signal handler; the signal may interrupt the thread while it is in that same function.",
-            actor(finding)
-        ),
-        None => FindingKind::SignalUnsafe.meaning().to_owned(),
-    }
+    let what = match &finding.detail {
+        Some(detail) => detail.trim_end_matches('.').to_owned(),
+        None => format!("{} calls a function that is not async-signal-safe", actor(finding)),
+    };
+    format!(
+        "{what}; the signal may arrive while the same thread is inside such a function or holds a lock that it needs."
+    )
 }
 
 /// Two accesses that nothing orders.
@@ -309,9 +303,11 @@ impl Pair<'_> {
         let place = words::spot(&parent.stack)
             .map(|frame| format!(" at {}", words::line_of(frame, self.cwd)))
             .unwrap_or_default();
+        // A lock does not keep a freed block alive.
+        let or_lock = if self.is_free() { "" } else { ", or a lock that both take," };
         format!(
             "{locks}, and {} created {}{created} before its own {}: nothing makes it wait for {} in between. {join} the \
-             {}{place}, or a lock that both take, would order them.",
+             {}{place}{or_lock} would order them.",
             parent.thread.id,
             child.id,
             parent.kind.noun(),
@@ -320,11 +316,14 @@ impl Pair<'_> {
         )
     }
 
-    fn remedy(&self) -> &'static str {
-        if self.finding.kind == FindingKind::UseAfterFree
+    fn is_free(&self) -> bool {
+        self.finding.kind == FindingKind::UseAfterFree
             || self.late.kind == AccessKind::Free
             || self.early.kind == AccessKind::Free
-        {
+    }
+
+    fn remedy(&self) -> &'static str {
+        if self.is_free() {
             "A join of the using thread before the free, or a reference count that the last user drops,"
         } else {
             "A lock that both take, or a signal (condition variable, semaphore, barrier) that one waits for,"

@@ -1,29 +1,27 @@
-//! The text of one finding of each kind, as golden files in `tests/golden`.
+//! The text of one finding of each kind, and of a whole report, as golden files in `tests/golden`.
 
 mod common;
 
-use common::{Built, bank, golden};
-use deadheat_report::{Collector, Format, Options, Outcome, Settings, render};
+use common::{Built, bank, cases, golden};
+use deadheat_report::model::{FindingId, FindingKind, Report};
+use deadheat_report::{Collector, Format, Options, Outcome, Settings, explain, render};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
-fn check(name: &str, finding: Value) {
-    let built = bank(&format!("golden-{name}"));
-    check_built(name, &built, finding);
-}
-
-fn check_built(name: &str, built: &Built, mut finding: Value) {
-    finding["event"] = json!("finding");
-    finding["id"] = json!(7);
+fn collect(built: &Built, findings: &[Value]) -> Report {
     let mut collector = Collector::new(Settings::default());
     for line in built.prologue() {
         let _ = collector.line(&line);
     }
-    let _ = collector.line(&finding.to_string());
-    let _ = collector.line(r#"{"event":"again","id":7,"count":12}"#);
+    for (finding, id) in findings.iter().zip(1..) {
+        let mut finding = finding.clone();
+        finding["event"] = json!("finding");
+        finding["id"] = json!(id);
+        let _ = collector.line(&finding.to_string());
+    }
+    let _ = collector.line(r#"{"event":"again","id":1,"count":12}"#);
     let _ = collector.line(r#"{"event":"end","status":0}"#);
-    let report = collector.finish(Outcome::Exited(0));
-    let text = render(&report, Format::Text, &Options::default());
-    golden(&format!("{name}.txt"), &normalize(&text));
+    collector.finish(Outcome::Exited(0))
 }
 
 /// The one list of what differs from machine to machine: addresses.
@@ -39,20 +37,52 @@ fn normalize(text: &str) -> String {
     out
 }
 
-fn access(b: &Built, op: &str, thread: u64, variable: u64, stack: &[&str], locks: Vec<Value>) -> Value {
-    json!({"op": op, "atomic": false, "size": 8, "addr": variable, "thread": thread,
-           "stack": b.stack(stack), "locks": locks})
+#[test]
+fn every_kind_as_text() {
+    let built = bank("golden-text");
+    let mut kinds = BTreeSet::new();
+    for (name, finding) in cases::all(&built) {
+        let report = collect(&built, &[finding]);
+        assert_eq!(report.findings.len(), 1, "{name}: {:?}", report.losses);
+        kinds.insert(report.findings[0].kind);
+        let text = render(&report, Format::Text, &Options::default());
+        golden(&format!("{name}.txt"), &normalize(&text));
+    }
+    assert_eq!(kinds.len(), FindingKind::ALL.len(), "a kind has no golden report");
 }
 
 #[test]
-fn data_race_where_one_side_holds_a_lock() {
-    let b = bank("golden-one-lock");
-    let variable = b.at("accounts") + 2 * 56 + 8;
-    let finding = json!({"kind": "data-race",
-        "accesses": [
-            access(&b, "read", 0, variable, &["audit_balance", "main_audit"], vec![]),
-            access(&b, "write", 1, variable, &["deposit_balance", "teller_deposit"],
-                   vec![b.lock(7, "books", &["lock_books", "teller_deposit"])])],
-        "memory": {"kind": "global", "addr": variable}});
-    check_built("data-race-one-lock", &b, finding);
+fn explanations() {
+    let built = bank("golden-explain");
+    for (name, finding) in cases::all(&built) {
+        if !["data-race-released-too-early", "data-race-one-lock", "lock-order-inversion"].contains(&name) {
+            continue;
+        }
+        let report = collect(&built, &[finding]);
+        let text = explain(&report, FindingId(1), &Options::default()).expect("finding 1 is there");
+        golden(&format!("explain-{name}.txt"), &normalize(&text));
+        assert_eq!(explain(&report, FindingId(2), &Options::default()), None);
+    }
+}
+
+#[test]
+fn narrow_terminals_and_colour() {
+    let built = bank("golden-narrow");
+    let (_, finding) = cases::all(&built).remove(0);
+    let report = collect(&built, &[finding]);
+    let narrow = Options { width: 60, ..Options::default() };
+    let text = render(&report, Format::Text, &narrow);
+    golden("narrow.txt", &normalize(&text));
+    assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
+    let coloured = render(&report, Format::Text, &Options { color: true, ..narrow });
+    let mut plain = String::new();
+    let mut rest = coloured.as_str();
+    while let Some(at) = rest.find('\x1b') {
+        plain.push_str(&rest[..at]);
+        rest = &rest[at + rest[at..].find('m').expect("an escape ends") + 1..];
+    }
+    plain.push_str(rest);
+    let trimmed = |text: &str| text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
+    assert_eq!(trimmed(&plain), trimmed(&text), "colour changes nothing else");
+    assert_ne!(coloured, text);
 }

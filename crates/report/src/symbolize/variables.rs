@@ -102,10 +102,8 @@ impl Debug {
                 return None;
             }
             match die.tag() {
-                gimli::DW_TAG_subprogram if base.is_none() => {
-                    if self.covers(unit, die, pc) {
-                        base = Some((depth, frame_base(unit, die, cfa)?));
-                    }
+                gimli::DW_TAG_subprogram if base.is_none() && self.covers(unit, die, pc) => {
+                    base = Some((depth, frame_base(unit, die, cfa)?));
                 }
                 gimli::DW_TAG_variable | gimli::DW_TAG_formal_parameter => {
                     let Some((_, frame_base)) = base else { continue };

@@ -3,7 +3,9 @@
 use super::Page;
 use super::paint::Role;
 use crate::words;
-use deadheat_model::{Access, Finding, Frame, Lock, LockMode, Severity, Thread, ThreadId};
+use deadheat_model::{
+    Access, Finding, Frame, Lock, LockMode, MemoryKind, Severity, Thread, ThreadId,
+};
 
 const MARGIN: usize = 10;
 /// Frames of one stack that are printed before the middle is left out.
@@ -28,6 +30,15 @@ impl Page<'_> {
             self.excerpt_once(&mut out, &entry.stack, &mut shown);
             self.frames(&mut out, &entry.stack);
             out.push('\n');
+        }
+        if finding.accesses.is_empty() && finding.stacks.is_empty() {
+            for thread in finding.threads.iter().filter(|thread| !thread.created.is_empty()) {
+                let head = format!("{} was created", words::thread(thread));
+                self.heading(&mut out, &head, &thread.created, "");
+                self.excerpt_once(&mut out, &thread.created, &mut shown);
+                self.frames(&mut out, &thread.created);
+                out.push('\n');
+            }
         }
         self.facts(&mut out, finding);
         out
@@ -198,7 +209,11 @@ impl Page<'_> {
             self.fact(out, "detail", detail, None);
         }
         if let Some(memory) = &finding.memory {
-            self.fact(out, "memory", &format!("{}, at {}", memory.description, memory.address), None);
+            let text = match memory.kind {
+                MemoryKind::Unknown => memory.description.clone(),
+                _ => format!("{}, at {}", memory.description, memory.address),
+            };
+            self.fact(out, "memory", &text, None);
             if let Some(freed) = &memory.freed {
                 let place = words::at(&freed.stack, self.cwd);
                 self.fact(out, "freed", &format!("by {} {place}", words::thread(&freed.thread)), None);
@@ -215,7 +230,8 @@ impl Page<'_> {
         if let Some(pid) = finding.pid {
             self.fact(out, "process", &format!("{pid}, a child of the program"), None);
         }
-        self.fact(out, "silence", &finding.suppression, Some(Role::Quiet));
+        let silence = format!("{}   (a line for --suppressions FILE)", finding.suppression);
+        self.fact(out, "silence", &silence, Some(Role::Quiet));
     }
 
     fn lock_facts(&self, out: &mut String, finding: &Finding) {

@@ -1,6 +1,8 @@
 //! A compiled program whose labels give real program counters, and raw lines made of them.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub mod cases;
+
 use object::{Object, ObjectSymbol};
 use serde_json::{Value, json};
 use std::collections::HashMap;
