@@ -100,6 +100,7 @@ impl Output {
 
     /// Writes text; `pid` stands for `%p`.
     pub fn write_text(&mut self, text: &str, pid: u64) -> io::Result<()> {
+        let text = format!("{}\n", text.trim_end_matches('\n'));
         let send = |to: &mut dyn Write| to.write_all(text.as_bytes()).and_then(|()| to.flush());
         match &mut self.place {
             Place::Stderr => send(&mut io::stderr().lock()),

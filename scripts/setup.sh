@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Installs what a make target needs from Debian's packages, and says what it does. Does nothing when all is there.
+#
+#   scripts/setup.sh demo     a C compiler
+#   scripts/setup.sh test     both compilers, the build systems and the browser that the tests drive
+set -euo pipefail
+wanted=()
+
+case "${1:-}" in
+demo)
+    command -v gcc >/dev/null || command -v clang >/dev/null || command -v clang-19 >/dev/null ||
+        wanted=(gcc libc6-dev)
+    ;;
+test)
+    wanted=(gcc g++ libc6-dev make clang-19 llvm-19 lld-19 libclang-rt-19-dev cmake ninja-build meson chromium)
+    ;;
+*)
+    echo "usage: scripts/setup.sh demo|test" >&2
+    exit 2
+    ;;
+esac
+
+if ! command -v cargo >/dev/null; then
+    echo "setup: cargo is not on the PATH; install Rust from https://rustup.rs, then run this again" >&2
+    exit 1
+fi
+[ "${#wanted[@]}" -gt 0 ] || exit 0
+
+missing=()
+if command -v dpkg-query >/dev/null; then
+    for package in "${wanted[@]}"; do
+        status=$(dpkg-query -W -f '${Status}' "$package" 2>/dev/null || true)
+        [ "$status" = "install ok installed" ] || missing+=("$package")
+    done
+else
+    missing=("${wanted[@]}")
+fi
+[ "${#missing[@]}" -gt 0 ] || exit 0
+
+if ! command -v apt-get >/dev/null; then
+    echo "setup: this is no Debian; please install what these packages hold and run this again: ${missing[*]}" >&2
+    exit 1
+fi
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+        echo "setup: missing packages: ${missing[*]}" >&2
+        echo "setup: neither root nor sudo; please run as root: apt-get install ${missing[*]}" >&2
+        exit 1
+    fi
+    as_root=(sudo)
+fi
+echo "setup: installing ${missing[*]} (apt-get${as_root:+ with sudo})"
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -q
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
