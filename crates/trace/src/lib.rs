@@ -6,7 +6,7 @@
 //! | [`event`]    | the closed enum of everything a strand can do                        |
 //! | [`text`]     | the grammar, the parser with line-numbered errors, the writer        |
 //! | [`legal`]    | could this interleaving have happened? (locks held once, joins late) |
-//! | [`generate`] | random legal traces from a seed, some racy, some not                 |
+//! | [`mod@generate`] | random legal traces from a seed, some racy, some not                 |
 //!
 //! Nothing here knows any detector, or what happens before what.
 #![forbid(unsafe_code)]

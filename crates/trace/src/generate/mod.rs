@@ -154,7 +154,7 @@ impl Shape {
             condvars: 2,
             barriers: 2,
             channels: 3,
-            wild: 150,
+            wild: 60,
             ..Shape::small()
         }
     }
