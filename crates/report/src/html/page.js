@@ -126,5 +126,6 @@
   const wanted = location.hash.replace("#finding-", "");
   if (items.length > 0) {
     show(texts.has(wanted) ? wanted : items[0].dataset.id, false);
+    window.scrollTo(0, 0);
   }
 })();

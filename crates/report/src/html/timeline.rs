@@ -26,6 +26,9 @@ pub fn draw(finding: &Finding, cwd: &str) -> String {
     if steps.is_empty() || threads.is_empty() {
         return String::new();
     }
+    if threads.len() > 2 {
+        threads.sort();
+    }
     let drawing = Drawing { finding, cwd, steps, threads };
     drawing.svg()
 }
@@ -178,7 +181,7 @@ impl Drawing<'_> {
         let (label_x, anchor) = match (self.threads.len(), left) {
             (2, true) => (x - 16, "end"),
             (1 | 2, _) => (x + 16, "start"),
-            _ => (540, "start"),
+            _ => (self.threads.last().map_or(60, |last| self.x(*last)) + 56, "start"),
         };
         let place = words::spot(step.stack).map(|frame| words::line_of(frame, self.cwd)).unwrap_or_default();
         let subject = if self.threads.len() > 2 {
