@@ -41,10 +41,10 @@ pub fn check(tool: &Tool, program: &Program, compiler: Compiler, folder: &Path) 
         Tool::Tsan => {
             let mut command = Command::new("setarch");
             command.arg("-R").arg(&built.program).args(arguments);
-            command.env("TSAN_OPTIONS", "exitcode=66:report_signal_unsafe=1:detect_deadlocks=1");
+            command.env("TSAN_OPTIONS", "exitcode=66:suppress_equal_stacks=0:suppress_equal_addresses=0:report_signal_unsafe=1:detect_deadlocks=1");
             let outcome = run(command, folder, "run", program.value("stdin"), LIMIT)?;
             let seen: Vec<Seen> = oracle::parse(&outcome.stderr);
-            judge(program, program.expectations(compiler), &seen)?;
+            judge(program, &oracle::wanted(program.expectations(compiler)), &seen)?;
             if program.expectations(compiler).is_empty() && outcome.code() != program.exit(compiler) {
                 return Err(format!("ends with {}\n{}", outcome.code(), tail(&outcome.stderr)));
             }

@@ -133,7 +133,8 @@ impl Program {
         for (index, line) in text.lines().take_while(|line| line.starts_with("//")).enumerate() {
             let line = line.trim_start_matches('/').trim();
             let Some((key, value)) = line.split_once(':') else { continue };
-            if !KNOWN.contains(&key) {
+            // `std::thread` in a sentence is no directive.
+            if !KNOWN.contains(&key) || value.starts_with(':') {
                 continue;
             }
             let value = value.trim();

@@ -1,10 +1,23 @@
 //! Reads the reports of ThreadSanitizer, to check the test programs themselves against another detector.
 
+use crate::directive::Expectation;
 use crate::seen::{Seen, SeenAccess, SeenFrame, SeenMemory, bare};
 
 /// The findings in what ThreadSanitizer printed.
 pub fn parse(text: &str) -> Vec<Seen> {
     text.split("WARNING: ThreadSanitizer: ").skip(1).map(report).collect()
+}
+
+/// What ThreadSanitizer can tell of the expectations: no names of threads, and an update is a write.
+pub fn wanted(expectations: &[Expectation]) -> Vec<Expectation> {
+    let mut wanted = expectations.to_vec();
+    for expectation in &mut wanted {
+        expectation.keys.remove("threads");
+        for op in expectation.keys.get_mut("op").into_iter().flatten() {
+            *op = op.replace("read-write", "write").replace("vptr-write", "write");
+        }
+    }
+    wanted
 }
 
 const KINDS: &[(&str, &str)] = &[
@@ -29,6 +42,8 @@ fn report(text: &str) -> Seen {
         let stack: Vec<SeenFrame> = paragraph.lines().filter_map(frame).collect();
         if let Some(access) = access(head, &stack) {
             seen.accesses.push(access);
+        } else if head.starts_with("Location is global '??'") {
+            // It does not know what it is.
         } else if head.starts_with("Location is global") {
             let name = head.split('\'').nth(1).unwrap_or_default();
             seen.memory = Some(SeenMemory { kind: "global".to_owned(), name: bare(name), ..SeenMemory::default() });

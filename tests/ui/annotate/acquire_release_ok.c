@@ -1,7 +1,7 @@
 // __tsan_release comes before __tsan_acquire of the same address.
 // expect: clean
 #include <sanitizer/tsan_interface.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

@@ -1,7 +1,7 @@
 // __tsan_release comes before __tsan_acquire of the same address.
 // expect: data-race global=data op=write,read lines=A,B
 #include <sanitizer/tsan_interface.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

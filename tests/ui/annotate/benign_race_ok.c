@@ -1,6 +1,6 @@
 // A race that the program calls benign is not reported.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 void AnnotateBenignRaceSized(const char *file, int line, const volatile void *address, long size, const char *why);
 long statistics;

@@ -1,6 +1,6 @@
 // Suppressions that the program itself brings along.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 const char *__tsan_default_suppressions(void)
 {

@@ -1,6 +1,6 @@
 // Accesses to an object that a library guards, told by __tsan_external_*.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 void *__tsan_external_register_tag(const char *object_type);
 void __tsan_external_assign_tag(void *address, void *tag);

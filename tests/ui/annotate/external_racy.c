@@ -1,7 +1,7 @@
 // Accesses to an object that a library guards, told by __tsan_external_*.
 // expect: data-race lines=A,B
 // tsan: skip it shows the given caller address instead of the line
-#include "threads.h"
+#include "start.h"
 
 void *__tsan_external_register_tag(const char *object_type);
 void __tsan_external_assign_tag(void *address, void *tag);

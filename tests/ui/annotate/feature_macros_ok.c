@@ -1,6 +1,6 @@
 // Code that asks for a thread sanitizer finds one.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)

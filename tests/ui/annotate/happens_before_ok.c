@@ -1,6 +1,6 @@
 // AnnotateHappensBefore and AnnotateHappensAfter.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 void AnnotateHappensBefore(const char *file, int line, const volatile void *address);
 void AnnotateHappensAfter(const char *file, int line, const volatile void *address);

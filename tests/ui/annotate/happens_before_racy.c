@@ -1,6 +1,6 @@
 // AnnotateHappensBefore and AnnotateHappensAfter.
 // expect: data-race global=data op=write,read lines=A,B
-#include "threads.h"
+#include "start.h"
 
 void AnnotateHappensBefore(const char *file, int line, const volatile void *address);
 void AnnotateHappensAfter(const char *file, int line, const volatile void *address);

@@ -1,6 +1,6 @@
 // Accesses between AnnotateIgnore*Begin and End are not looked at.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 void AnnotateIgnoreReadsBegin(const char *file, int line);
 void AnnotateIgnoreReadsEnd(const char *file, int line);

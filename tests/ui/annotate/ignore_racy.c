@@ -1,6 +1,6 @@
 // Accesses between AnnotateIgnore*Begin and End are not looked at.
 // expect: data-race global=value op=write,read lines=A,B
-#include "threads.h"
+#include "start.h"
 
 void AnnotateIgnoreReadsBegin(const char *file, int line);
 void AnnotateIgnoreReadsEnd(const char *file, int line);

@@ -1,7 +1,7 @@
 // A lock of the program's own making, told by __tsan_mutex_*.
 // expect: data-race global=value op=write,write lines=A,B locks=1,0
 #include <sanitizer/tsan_interface.h>
-#include "threads.h"
+#include "start.h"
 
 int value;
 int own_lock;

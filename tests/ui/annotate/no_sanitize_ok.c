@@ -1,6 +1,6 @@
 // A function that asks not to be instrumented is not looked at.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int value;
 

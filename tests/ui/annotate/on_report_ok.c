@@ -1,7 +1,7 @@
 // __tsan_on_report is called for each report, and for none without a race.
 // expect: clean
 #include <stdio.h>
-#include "threads.h"
+#include "start.h"
 
 int value;
 int reports;

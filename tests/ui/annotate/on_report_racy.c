@@ -2,7 +2,7 @@
 // expect: data-race global=value op=write,write lines=A,B
 // stdout: reported
 #include <stdio.h>
-#include "threads.h"
+#include "start.h"
 
 int value;
 int reports;

@@ -1,6 +1,6 @@
 // A readers-writer lock of the program's own making, told by AnnotateRWLock*.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 void AnnotateRWLockCreate(const char *file, int line, const volatile void *lock);
 void AnnotateRWLockDestroy(const char *file, int line, const volatile void *lock);

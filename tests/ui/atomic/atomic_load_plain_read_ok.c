@@ -1,6 +1,6 @@
 // Reads do not race, atomic or not; and a plain initialisation before the threads is fine.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int word;
 int seen_first, seen_second;

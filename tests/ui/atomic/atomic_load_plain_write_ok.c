@@ -1,6 +1,6 @@
 // An atomic load does not excuse a plain write.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int word;
 int seen;

@@ -1,6 +1,6 @@
 // An atomic load does not excuse a plain write.
 // expect: data-race global=word op=atomic-read,write size=4,4 lines=A,B
-#include "threads.h"
+#include "start.h"
 
 int word;
 int seen;

@@ -1,7 +1,7 @@
 // A failed compare-exchange writes nothing, so it releases nothing.
 // expect: clean
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

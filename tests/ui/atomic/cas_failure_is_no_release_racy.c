@@ -2,7 +2,7 @@
 // tsan: skip it releases on a failed exchange with a release order
 // expect: data-race global=data op=write,read lines=A,B
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

@@ -1,7 +1,7 @@
 // A failed compare-exchange is a load with its failure order.
 // expect: clean
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

@@ -1,7 +1,7 @@
 // A failed compare-exchange is a load with its failure order.
 // expect: data-race global=data op=write,read lines=A,B
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

@@ -1,7 +1,7 @@
 // A spin lock of compare-exchange and store; the racy one unlocks relaxed.
 // expect: clean
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int value;
 atomic_int word;

@@ -1,7 +1,7 @@
 // A spin lock of compare-exchange and store; the racy one unlocks relaxed.
 // expect: data-race global=value op=write,write lines=A,A
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int value;
 atomic_int word;

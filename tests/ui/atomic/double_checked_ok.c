@@ -1,7 +1,7 @@
 // Double-checked initialisation: the fast path needs an acquire load.
 // expect: clean
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 struct thing {
     int value;

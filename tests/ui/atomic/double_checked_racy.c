@@ -1,7 +1,7 @@
 // Double-checked initialisation: the fast path needs an acquire load.
 // expect: data-race global=instance op=write,read lines=A,B locks=1,0
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 struct thing {
     int value;

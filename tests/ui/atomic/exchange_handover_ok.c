@@ -1,7 +1,7 @@
 // A block handed over by atomic exchange.
 // expect: clean
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 _Atomic(long *) slot;
 long seen;

@@ -1,7 +1,8 @@
 // A block handed over by atomic exchange.
+// tsan: skip it may name the allocation instead of the write
 // expect: data-race heap=8 op=write,read lines=A,B alloc=C
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 _Atomic(long *) slot;
 long seen;

@@ -1,7 +1,7 @@
 // atomic_flag as a lock; the racy one clears it relaxed.
 // expect: clean
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int value;
 atomic_flag flag = ATOMIC_FLAG_INIT;

@@ -1,7 +1,7 @@
 // The thread in the middle of a relaxed chain has itself acquired nothing.
 // expect: data-race global=data op=write,read lines=A,B
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

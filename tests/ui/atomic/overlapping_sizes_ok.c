@@ -1,6 +1,6 @@
 // An eight-byte atomic store overlaps a byte read inside it, not the byte behind it.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 _Alignas(8) char bytes[16];
 char seen;

@@ -1,7 +1,7 @@
 // Peterson's lock needs sequentially consistent flags; here with release and acquire there is still an order to read.
 // expect: clean
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int value;
 atomic_int want[2];

@@ -1,7 +1,7 @@
 // Peterson's lock needs sequentially consistent flags; here with release and acquire there is still an order to read.
 // expect: data-race global=value op=write,write lines=A,B
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int value;
 atomic_int want[2];

@@ -1,6 +1,6 @@
 // A plain write, then an atomic store by another thread.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 long word;
 

@@ -1,7 +1,7 @@
 // A plain write, then an atomic store by another thread.
 // expect: data-race global=word op=write,atomic-write size=8,8 lines=A,B
 // golden: clang
-#include "threads.h"
+#include "start.h"
 
 long word;
 

@@ -1,7 +1,7 @@
 // Compilers treat consume as acquire, and so do we.
 // expect: clean
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

@@ -1,7 +1,7 @@
 // A relaxed load of a released value does not order; an acquire load does.
 // expect: clean
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

@@ -1,7 +1,7 @@
 // A relaxed load of a released value does not order; an acquire load does.
 // expect: data-race global=data op=write,read lines=A,B
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

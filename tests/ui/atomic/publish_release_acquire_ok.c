@@ -1,7 +1,7 @@
 // A release store read by an acquire load orders; a relaxed one does not.
 // expect: clean
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

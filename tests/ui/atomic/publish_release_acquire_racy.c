@@ -1,7 +1,7 @@
 // A release store read by an acquire load orders; a relaxed one does not.
 // expect: data-race global=data op=write,read lines=A,B
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

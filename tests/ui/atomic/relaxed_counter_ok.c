@@ -1,7 +1,7 @@
 // Relaxed increments never race with each other; a plain one among them does.
 // expect: clean
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 atomic_int counter;
 int seen;

@@ -1,7 +1,7 @@
 // Relaxed increments never race with each other; a plain one among them does.
 // expect: data-race global=counter op=atomic-read-write,read size=4,4 lines=A,B
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int counter;
 int seen;

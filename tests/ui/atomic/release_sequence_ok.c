@@ -1,7 +1,7 @@
 // A relaxed read-modify-write by another thread continues the release sequence; a relaxed store ends it.
 // expect: clean
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

@@ -1,7 +1,7 @@
 // A second release by a thread that knows nothing of the first takes its place.
 // expect: data-race global=data op=write,read lines=A,B
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

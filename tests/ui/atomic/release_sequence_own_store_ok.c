@@ -1,7 +1,7 @@
 // Since C++20 even the releasing thread's own relaxed store ends the sequence.
 // expect: clean
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

@@ -2,7 +2,7 @@
 // tsan: skip a relaxed store leaves its release clock in place, so the race is missed
 // expect: data-race global=data op=write,read lines=A,B
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

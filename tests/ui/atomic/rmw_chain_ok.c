@@ -1,7 +1,7 @@
 // A chain of relaxed read-modify-writes by other threads hands a release on; a relaxed head gives nothing to hand on.
 // expect: clean
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;
@@ -25,7 +25,7 @@ void *middle(void *arg)
     atomic_fetch_xor_explicit(&word, 4, memory_order_relaxed);
     atomic_fetch_and_explicit(&word, ~4u, memory_order_relaxed);
     atomic_exchange_explicit(&word, 1, memory_order_relaxed);
-    __atomic_fetch_nand(&word, 0u, __ATOMIC_RELAXED);
+    __atomic_fetch_nand((unsigned *)&word, 0u, __ATOMIC_RELAXED);
     unsigned expected = ~0u;
     must(atomic_compare_exchange_strong_explicit(&word, &expected, 8, memory_order_relaxed, memory_order_relaxed));
     hidden_pass();

@@ -1,7 +1,7 @@
 // Sequentially consistent stores and loads order; the wrong flag does not.
 // expect: clean
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

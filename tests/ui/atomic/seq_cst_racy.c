@@ -1,7 +1,7 @@
 // Sequentially consistent stores and loads order; the wrong flag does not.
 // expect: data-race global=data op=write,read lines=A,B
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

@@ -1,7 +1,7 @@
 // A sequence lock whose data are plain is a race, even if the reader would try again.
 // expect: data-race global=data op=write,read lines=A,B
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 atomic_uint sequence;
 int data;

@@ -2,7 +2,7 @@
 // expect: clean
 // flags: -mcx16
 // libs: -latomic
-#include "threads.h"
+#include "start.h"
 
 union {
     __int128 whole;

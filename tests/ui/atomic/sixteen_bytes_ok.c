@@ -2,7 +2,7 @@
 // expect: clean
 // flags: -mcx16
 // libs: -latomic
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

@@ -2,7 +2,7 @@
 // flags: -mcx16
 // libs: -latomic
 // expect: data-race global=data op=write,read lines=A,B
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

@@ -1,7 +1,7 @@
 // One- and two-byte atomics publish; a plain neighbour byte does not disturb them.
 // expect: data-race global=data op=write,read lines=A,B
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

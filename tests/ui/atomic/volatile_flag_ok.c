@@ -1,7 +1,7 @@
 // volatile is not atomic.
 // expect: clean
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 atomic_int flag;
 int data;

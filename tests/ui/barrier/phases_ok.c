@@ -1,6 +1,6 @@
 // A barrier orders everything before it with everything after it, and nothing on one side.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int cells[2];
 int seen[2];

@@ -1,6 +1,6 @@
 // A barrier orders everything before it with everything after it, and nothing on one side.
 // expect: data-race global=cells op=write,read lines=A,B
-#include "threads.h"
+#include "start.h"
 
 int cells[2];
 int seen[2];

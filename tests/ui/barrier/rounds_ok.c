@@ -1,6 +1,6 @@
 // One barrier used for many rounds; without the second wait the rounds overlap.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int board;
 int seen;

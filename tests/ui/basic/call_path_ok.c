@@ -1,6 +1,6 @@
 // Both stacks are whole, from the access out to the thread's first function.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int shared;
 int result;

@@ -1,7 +1,7 @@
 // Both stacks are whole, from the access out to the thread's first function.
 // expect: data-race global=shared op=write,read lines=A,B path=store_it>deeper>outer>writer,load_it>reader
 // golden: clang
-#include "threads.h"
+#include "start.h"
 
 int shared;
 int result;

@@ -1,6 +1,6 @@
 // A read and a write in one statement are one finding, however the compiler splits them.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int counter;
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

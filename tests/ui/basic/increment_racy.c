@@ -1,6 +1,6 @@
 // A read and a write in one statement are one finding, however the compiler splits them.
 // expect: data-race global=counter lines=A,B
-#include "threads.h"
+#include "start.h"
 
 int counter;
 

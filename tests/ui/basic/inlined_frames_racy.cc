@@ -1,6 +1,6 @@
 // An access inside an inlined function shows the inlined frame and its caller.
 // expect: data-race global=total op=write,write lines=A,A path=add_inline>first,add_inline>second
-#include "threads.h"
+#include "start.h"
 
 int total;
 

@@ -1,7 +1,7 @@
 // Built with -O2 the report still names both lines.
 // expect: clean
 // flags: -O2
-#include "threads.h"
+#include "start.h"
 
 int shared;
 int seen;

@@ -1,7 +1,7 @@
 // Built with -O2 the report still names both lines.
 // flags: -O2
 // expect: data-race global=shared op=write,read lines=A,B
-#include "threads.h"
+#include "start.h"
 
 int shared;
 int seen;

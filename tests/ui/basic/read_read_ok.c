@@ -1,6 +1,6 @@
 // Two threads that only read do not race.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int value = 3;
 int seen_first, seen_second;

@@ -1,6 +1,6 @@
 // A read, then a write that nothing orders after it.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 long value;
 long seen;

@@ -1,6 +1,6 @@
 // A read, then a write that nothing orders after it.
 // expect: data-race global=value op=read,write size=8,8 lines=A,B
-#include "threads.h"
+#include "start.h"
 
 long value;
 long seen;

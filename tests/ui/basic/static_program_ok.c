@@ -2,7 +2,7 @@
 // expect: clean
 // flags: -static
 // tsan: skip its runtime does not link statically
-#include "threads.h"
+#include "start.h"
 
 int shared;
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -2,7 +2,7 @@
 // flags: -static
 // tsan: skip its runtime does not link statically
 // expect: data-race global=shared op=write,write lines=A,B
-#include "threads.h"
+#include "start.h"
 
 int shared;
 

@@ -1,7 +1,7 @@
 // The report names the threads as the program does.
 // expect: clean
 #define _GNU_SOURCE
-#include "threads.h"
+#include "start.h"
 
 int shared;
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

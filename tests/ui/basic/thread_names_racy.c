@@ -2,7 +2,7 @@
 // expect: data-race global=shared op=write,write lines=A,B threads=alpha,beta
 // golden: gcc
 #define _GNU_SOURCE
-#include "threads.h"
+#include "start.h"
 
 int shared;
 

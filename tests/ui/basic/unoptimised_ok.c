@@ -1,7 +1,7 @@
 // Built with -O0, where every local goes through memory.
 // expect: clean
 // flags: -O0
-#include "threads.h"
+#include "start.h"
 
 int shared;
 int seen;

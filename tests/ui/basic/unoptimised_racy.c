@@ -1,7 +1,7 @@
 // Built with -O0, where every local goes through memory.
 // flags: -O0
 // expect: data-race global=shared op=write,read lines=A,B
-#include "threads.h"
+#include "start.h"
 
 int shared;
 int seen;

@@ -1,6 +1,6 @@
 // A write, then a read that nothing orders after it.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int value;
 int seen;

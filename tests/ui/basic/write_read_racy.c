@@ -1,6 +1,6 @@
 // A write, then a read that nothing orders after it.
 // expect: data-race global=value op=write,read size=4,4 lines=A,B
-#include "threads.h"
+#include "start.h"
 
 int value;
 int seen;

@@ -1,6 +1,6 @@
 // Two threads write one global.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int counter;
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,7 +1,7 @@
 // Two threads write one global.
 // expect: data-race global=counter op=write,write size=4,4 lines=A,B locks=0,0 count=1
 // golden: clang
-#include "threads.h"
+#include "start.h"
 
 int counter;
 

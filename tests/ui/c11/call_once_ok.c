@@ -1,5 +1,6 @@
 // call_once orders the initialisation.
 // expect: clean
+// tsan: skip its runtime does not know C11 threads
 #include <threads.h>
 #include "hidden_barrier.h"
 

@@ -1,4 +1,5 @@
 // call_once orders the initialisation.
+// tsan: skip its runtime does not know C11 threads
 // expect: data-race global=table op=write,read lines=A,B
 #include <threads.h>
 #include "hidden_barrier.h"

@@ -1,4 +1,5 @@
 // cnd_wait, cnd_timedwait, cnd_signal and cnd_broadcast.
+// tsan: skip its runtime does not know C11 threads
 // expect: data-race global=data op=write,read lines=A,B locks=0,1
 #include <stdlib.h>
 #include <threads.h>

@@ -1,5 +1,6 @@
 // thrd_detach: no leak, no order.
 // expect: clean
+// tsan: skip its runtime does not know C11 threads
 #include <stdatomic.h>
 #include <threads.h>
 #include "hidden_barrier.h"

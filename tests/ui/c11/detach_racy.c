@@ -1,4 +1,5 @@
 // thrd_detach: no leak, no order.
+// tsan: skip its runtime does not know C11 threads
 // expect: data-race global=result op=write,read lines=A,B
 #include <stdatomic.h>
 #include <threads.h>

@@ -1,5 +1,6 @@
 // Recursive, timed and try locks of C11.
 // expect: clean
+// tsan: skip its runtime does not know C11 threads
 #include <stdlib.h>
 #include <threads.h>
 #include <time.h>

@@ -1,4 +1,5 @@
 // Recursive, timed and try locks of C11.
+// tsan: skip its runtime does not know C11 threads
 // expect: data-race global=value op=write,write lines=A,B locks=1,0
 #include <stdlib.h>
 #include <threads.h>

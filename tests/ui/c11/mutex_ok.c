@@ -1,5 +1,6 @@
 // mtx_lock and mtx_unlock.
 // expect: clean
+// tsan: skip its runtime does not know C11 threads
 #include <threads.h>
 #include "hidden_barrier.h"
 

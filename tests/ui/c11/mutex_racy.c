@@ -1,4 +1,5 @@
 // mtx_lock and mtx_unlock.
+// tsan: skip its runtime does not know C11 threads
 // expect: data-race global=value op=write,write lines=A,B locks=1,0
 #include <threads.h>
 #include "hidden_barrier.h"

@@ -1,5 +1,6 @@
 // thrd_create and thrd_join.
 // expect: clean
+// tsan: skip its runtime does not know C11 threads
 #include <threads.h>
 #include "hidden_barrier.h"
 

@@ -1,4 +1,5 @@
 // thrd_create and thrd_join.
+// tsan: skip its runtime does not know C11 threads
 // expect: data-race global=result op=write,read lines=A,B
 #include <threads.h>
 #include "hidden_barrier.h"

@@ -1,5 +1,6 @@
 // The destructor of a tss key runs before thrd_join returns.
 // expect: clean
+// tsan: skip its runtime does not know C11 threads
 #include <threads.h>
 #include "hidden_barrier.h"
 

@@ -1,4 +1,5 @@
 // The destructor of a tss key runs before thrd_join returns.
+// tsan: skip its runtime does not know C11 threads
 // expect: data-race global=destroyed op=write,read lines=A,B
 #include <threads.h>
 #include "hidden_barrier.h"

@@ -1,6 +1,6 @@
 // A broadcast wakes all waiters; each takes the mutex in turn.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int go;
 int woken;

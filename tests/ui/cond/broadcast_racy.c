@@ -1,6 +1,6 @@
 // A broadcast wakes all waiters; each takes the mutex in turn.
 // expect: data-race global=woken lines=A,A
-#include "threads.h"
+#include "start.h"
 
 int go;
 int woken;

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <time.h>
-#include "threads.h"
+#include "start.h"
 
 int value;
 int ready;

@@ -1,7 +1,7 @@
 // A condition with another clock in its attributes, and a bounded queue on top of it.
 // expect: clean
 #include <time.h>
-#include "threads.h"
+#include "start.h"
 
 int queue[4];
 int used, put_at, take_at;

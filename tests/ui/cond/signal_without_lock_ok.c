@@ -1,6 +1,6 @@
 // A condition variable alone orders nothing: the data must be under its mutex.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int ready;
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,6 +1,6 @@
 // A condition variable alone orders nothing: the data must be under its mutex.
 // expect: data-race global=ready op=write,read lines=A,B locks=0,1
-#include "threads.h"
+#include "start.h"
 
 int ready;
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,6 +1,6 @@
 // Data handed over under the mutex with a condition; in the racy one it is written after the unlock.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int ready;
 int data;

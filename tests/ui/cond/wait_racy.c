@@ -1,6 +1,6 @@
 // Data handed over under the mutex with a condition; in the racy one it is written after the unlock.
 // expect: data-race global=data op=write,read lines=A,B locks=0,1
-#include "threads.h"
+#include "start.h"
 
 int ready;
 int data;

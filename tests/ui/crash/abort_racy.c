@@ -1,6 +1,6 @@
 // abort after the race.
 // expect: data-race global=value op=write,write lines=A,B
-#include "threads.h"
+#include "start.h"
 
 int value;
 

@@ -1,6 +1,6 @@
 // A race in a handler of atexit is still reported.
 // expect: data-race global=value op=write,write lines=A,B
-#include "threads.h"
+#include "start.h"
 
 int value;
 

@@ -2,7 +2,7 @@
 // expect: data-race global=value op=write,write lines=A,B
 // options: thread-leaks=off
 // tsan: skip it also reports the thread that exits as leaked
-#include "threads.h"
+#include "start.h"
 
 int value;
 

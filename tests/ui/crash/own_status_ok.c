@@ -1,7 +1,7 @@
 // Without findings the status is the program's own.
 // expect: clean
 // exit: 42
-#include "threads.h"
+#include "start.h"
 
 void *worker(void *arg)
 {

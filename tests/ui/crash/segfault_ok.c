@@ -2,7 +2,7 @@
 // expect: clean
 // exit: 139
 // tsan: skip it reports the crash itself
-#include "threads.h"
+#include "start.h"
 
 int *volatile nowhere;
 

@@ -1,6 +1,6 @@
 // The program crashes after the race: it is still reported.
 // expect: data-race global=value op=write,write lines=A,B
-#include "threads.h"
+#include "start.h"
 
 int value;
 int *volatile nowhere;

@@ -3,7 +3,7 @@
 // tsan: skip its report may be on its way
 #include <signal.h>
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 int value;
 

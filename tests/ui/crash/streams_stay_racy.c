@@ -5,7 +5,7 @@
 // expect: data-race global=value op=write,write lines=A,B
 #include <stdio.h>
 #include <string.h>
-#include "threads.h"
+#include "start.h"
 
 int value;
 

@@ -1,7 +1,7 @@
 // An exception that nobody catches, after the race.
 // expect: data-race global=value op=write,write lines=A,B
 #include <stdexcept>
-#include "threads.h"
+#include "start.h"
 
 int value;
 

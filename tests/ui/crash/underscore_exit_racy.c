@@ -1,7 +1,7 @@
 // _exit skips all handlers, not the report.
 // expect: data-race global=value op=write,write lines=A,B
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 int value;
 

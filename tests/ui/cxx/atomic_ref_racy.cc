@@ -2,7 +2,7 @@
 // std: c++20
 // expect: data-race global=counter op=atomic-read-write,write lines=A,B
 #include <atomic>
-#include "threads.h"
+#include "start.h"
 
 int counter;
 

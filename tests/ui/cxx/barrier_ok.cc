@@ -2,7 +2,7 @@
 // expect: clean
 // std: c++20
 #include <barrier>
-#include "threads.h"
+#include "start.h"
 
 int cells[2];
 int seen[2];

@@ -2,7 +2,7 @@
 // std: c++20
 // expect: data-race global=cells op=write,read lines=A,B
 #include <barrier>
-#include "threads.h"
+#include "start.h"
 
 int cells[2];
 int seen[2];

@@ -1,7 +1,7 @@
 // std::call_once.
 // expect: clean
 #include <mutex>
-#include "threads.h"
+#include "start.h"
 
 int table;
 int seen;

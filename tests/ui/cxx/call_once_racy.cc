@@ -1,7 +1,7 @@
 // std::call_once.
 // expect: data-race global=table op=write,read lines=A,B
 #include <mutex>
-#include "threads.h"
+#include "start.h"
 
 int table;
 int seen;

@@ -4,7 +4,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <shared_mutex>
-#include "threads.h"
+#include "start.h"
 
 bool ready;
 int data;

@@ -2,7 +2,7 @@
 // expect: clean
 #include <condition_variable>
 #include <mutex>
-#include "threads.h"
+#include "start.h"
 
 bool ready;
 int data;

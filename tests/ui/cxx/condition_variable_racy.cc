@@ -2,7 +2,7 @@
 // expect: data-race global=data op=write,read lines=A,B
 #include <condition_variable>
 #include <mutex>
-#include "threads.h"
+#include "start.h"
 
 bool ready;
 int data;

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
-#include "threads.h"
+#include "start.h"
 
 int value;
 std::mutex lock;

@@ -4,7 +4,7 @@
 #include <mutex>
 #include <stdexcept>
 #include <string>
-#include "threads.h"
+#include "start.h"
 
 std::mutex lock;
 std::exception_ptr carried;

@@ -1,7 +1,7 @@
 // After a thousand exceptions the call stack in the report is still right.
 // expect: data-race global=value op=write,write lines=A,B path=store>first,second
 #include <stdexcept>
-#include "threads.h"
+#include "start.h"
 
 int value;
 

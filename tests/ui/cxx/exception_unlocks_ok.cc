@@ -2,7 +2,7 @@
 // expect: clean
 #include <mutex>
 #include <stdexcept>
-#include "threads.h"
+#include "start.h"
 
 int value;
 std::mutex lock;

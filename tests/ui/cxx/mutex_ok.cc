@@ -1,7 +1,7 @@
 // std::mutex with lock_guard; one side forgot it.
 // expect: clean
 #include <mutex>
-#include "threads.h"
+#include "start.h"
 
 int value;
 std::mutex lock;

@@ -1,7 +1,7 @@
 // std::mutex with lock_guard; one side forgot it.
 // expect: data-race global=value op=write,write lines=A,B locks=1,0
 #include <mutex>
-#include "threads.h"
+#include "start.h"
 
 int value;
 std::mutex lock;

@@ -1,7 +1,7 @@
 // std::recursive_mutex and recursive_timed_mutex.
 // expect: clean
 #include <mutex>
-#include "threads.h"
+#include "start.h"
 
 int value;
 std::recursive_mutex lock;

@@ -2,7 +2,7 @@
 // expect: clean
 // std: c++17
 #include <mutex>
-#include "threads.h"
+#include "start.h"
 
 int value;
 std::mutex left, right;

@@ -2,7 +2,7 @@
 // expect: clean
 // std: c++20
 #include <semaphore>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

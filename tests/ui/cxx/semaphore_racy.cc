@@ -2,7 +2,7 @@
 // std: c++20
 // expect: data-race global=data op=write,read lines=A,B
 #include <semaphore>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

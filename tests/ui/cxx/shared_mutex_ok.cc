@@ -3,7 +3,7 @@
 // std: c++17
 #include <mutex>
 #include <shared_mutex>
-#include "threads.h"
+#include "start.h"
 
 int value;
 int seen;

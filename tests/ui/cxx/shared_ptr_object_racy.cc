@@ -2,7 +2,7 @@
 // expect: data-race global=shared lines=A,B locks=0,0
 #include <memory>
 #include <mutex>
-#include "threads.h"
+#include "start.h"
 
 std::shared_ptr<int> shared = std::make_shared<int>(1);
 int seen;

@@ -4,7 +4,7 @@
 // tsan: skip its runtime does not know pthread_rwlock_clockrdlock
 #include <chrono>
 #include <shared_mutex>
-#include "threads.h"
+#include "start.h"
 
 int value;
 int seen;

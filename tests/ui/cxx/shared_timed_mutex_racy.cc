@@ -3,7 +3,7 @@
 // expect: data-race global=value op=write,read lines=A,B locks=1,0
 #include <chrono>
 #include <shared_mutex>
-#include "threads.h"
+#include "start.h"
 
 int value;
 int seen;

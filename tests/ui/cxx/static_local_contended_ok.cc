@@ -1,7 +1,8 @@
 // Many threads meet at one static local.
 // expect: clean
-#include <vector>
+#include <exception>
 #include <thread>
+#include <vector>
 
 struct Table {
     std::vector<int> values;

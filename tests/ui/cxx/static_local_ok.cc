@@ -1,6 +1,6 @@
 // The guard of a static local orders its constructor before every use.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 struct Thing {
     int value;

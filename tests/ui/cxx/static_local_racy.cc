@@ -1,6 +1,7 @@
 // The guard of a static local orders its constructor before every use.
 // expect: data-race global=object op=write,read lines=A,B
-#include "threads.h"
+#include <new>
+#include "start.h"
 
 struct Thing {
     int value;
@@ -17,12 +18,10 @@ alignas(Thing) char object[sizeof(Thing)];
 
 __attribute__((noinline)) Thing &get()
 {
-    static bool made = false;
     if (!hidden_peek(&object_place)) {
         new (object) Thing;
         hidden_poke(&object_place, (long)object);
     }
-    (void)made;
     return *(Thing *)object;
 }
 

@@ -2,7 +2,7 @@
 // expect: clean
 #include <chrono>
 #include <mutex>
-#include "threads.h"
+#include "start.h"
 
 int value;
 std::timed_mutex lock;

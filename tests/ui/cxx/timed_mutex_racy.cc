@@ -2,7 +2,7 @@
 // expect: data-race global=value op=write,write lines=A,B locks=1,0
 #include <chrono>
 #include <mutex>
-#include "threads.h"
+#include "start.h"
 
 int value;
 std::timed_mutex lock;

@@ -2,7 +2,7 @@
 // expect: clean
 #include <mutex>
 #include <vector>
-#include "threads.h"
+#include "start.h"
 
 std::vector<int> numbers(4, 7);
 int seen;

@@ -2,7 +2,7 @@
 // expect: use-after-free op=read,free lines=A,B
 #include <mutex>
 #include <vector>
-#include "threads.h"
+#include "start.h"
 
 std::vector<int> numbers(4, 7);
 int seen;

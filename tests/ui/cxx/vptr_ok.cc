@@ -1,13 +1,11 @@
 // A virtual call races with the destructor that changes the vptr.
 // expect: clean
 #include <mutex>
-#include "threads.h"
+#include "start.h"
 
 struct Base {
     virtual void step() {}
-    virtual ~Base()
-    {
-    } // B
+    virtual ~Base() { hidden_load(&hidden_turn); } // B
 };
 
 struct Derived : Base {

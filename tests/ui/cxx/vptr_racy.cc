@@ -1,14 +1,11 @@
 // A virtual call races with the destructor that changes the vptr.
 // expect: data-race op=read,vptr-write lines=A,B
 #include <mutex>
-#include "threads.h"
+#include "start.h"
 
 struct Base {
     virtual void step() {}
-    virtual ~Base()
-    {
-        hidden_load(&hidden_turn);
-    } // B
+    virtual ~Base() { hidden_load(&hidden_turn); } // B
 };
 
 struct Derived : Base {

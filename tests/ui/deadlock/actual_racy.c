@@ -1,7 +1,7 @@
 // Two threads that wait for each other for ever: named instead of hanging.
 // expect: deadlock lines=A,B cycle=2
 // tsan: skip it would hang
-#include "threads.h"
+#include "start.h"
 
 pthread_mutex_t left = PTHREAD_MUTEX_INITIALIZER;
 pthread_mutex_t right = PTHREAD_MUTEX_INITIALIZER;

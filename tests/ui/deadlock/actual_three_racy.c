@@ -1,7 +1,7 @@
 // Three threads in a circle.
 // expect: deadlock lines=A,A,A cycle=3
 // tsan: skip it would hang
-#include "threads.h"
+#include "start.h"
 
 pthread_mutex_t locks[3] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 

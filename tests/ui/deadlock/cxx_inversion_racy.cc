@@ -1,7 +1,7 @@
 // The same with std::mutex and guards.
 // expect: lock-order-inversion lines=A,B cycle=2
 #include <mutex>
-#include "threads.h"
+#include "start.h"
 
 std::mutex left, right;
 

@@ -1,6 +1,6 @@
 // A cycle of three locks in three threads.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
 pthread_mutex_t two = PTHREAD_MUTEX_INITIALIZER;

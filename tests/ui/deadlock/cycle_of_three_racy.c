@@ -1,6 +1,6 @@
 // A cycle of three locks in three threads.
 // expect: lock-order-inversion lines=A,B,C cycle=3
-#include "threads.h"
+#include "start.h"
 
 pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
 pthread_mutex_t two = PTHREAD_MUTEX_INITIALIZER;

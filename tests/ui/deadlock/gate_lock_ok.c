@@ -1,7 +1,7 @@
 // Both orders under one gate lock cannot deadlock.
 // expect: clean
 // tsan: skip it does not know gate locks
-#include "threads.h"
+#include "start.h"
 
 pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 pthread_mutex_t left = PTHREAD_MUTEX_INITIALIZER;

@@ -1,6 +1,6 @@
 // Waiting for a lock that its owner will release is no deadlock.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 pthread_mutex_t left = PTHREAD_MUTEX_INITIALIZER;
 pthread_mutex_t right = PTHREAD_MUTEX_INITIALIZER;

@@ -2,7 +2,7 @@
 // expect: clean
 // options: lock-order=off
 // tsan: skip its option has another name
-#include "threads.h"
+#include "start.h"
 
 pthread_mutex_t left = PTHREAD_MUTEX_INITIALIZER;
 pthread_mutex_t right = PTHREAD_MUTEX_INITIALIZER;

@@ -1,6 +1,6 @@
 // Two locks taken in both orders, never at once: an inversion before it deadlocks.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int value;
 pthread_mutex_t left = PTHREAD_MUTEX_INITIALIZER;

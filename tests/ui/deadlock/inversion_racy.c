@@ -1,7 +1,7 @@
 // Two locks taken in both orders, never at once: an inversion before it deadlocks.
 // expect: lock-order-inversion lines=A,B cycle=2
 // golden: clang
-#include "threads.h"
+#include "start.h"
 
 int value;
 pthread_mutex_t left = PTHREAD_MUTEX_INITIALIZER;

@@ -1,7 +1,7 @@
 // One thread that takes both orders cannot deadlock with itself.
 // expect: clean
 // tsan: skip it does not look at the threads of the cycle
-#include "threads.h"
+#include "start.h"
 
 pthread_mutex_t left = PTHREAD_MUTEX_INITIALIZER;
 pthread_mutex_t right = PTHREAD_MUTEX_INITIALIZER;

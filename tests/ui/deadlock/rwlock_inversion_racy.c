@@ -1,6 +1,6 @@
 // A write lock and a mutex in both orders.
 // expect: lock-order-inversion lines=A,B cycle=2
-#include "threads.h"
+#include "start.h"
 
 pthread_rwlock_t table = PTHREAD_RWLOCK_INITIALIZER;
 pthread_mutex_t entry = PTHREAD_MUTEX_INITIALIZER;

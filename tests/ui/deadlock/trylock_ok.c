@@ -1,6 +1,6 @@
 // A try-lock cannot wait, so it makes no inversion.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 pthread_mutex_t left = PTHREAD_MUTEX_INITIALIZER;
 pthread_mutex_t right = PTHREAD_MUTEX_INITIALIZER;

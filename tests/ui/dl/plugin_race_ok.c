@@ -4,7 +4,7 @@
 // args: {shared}
 // libs: -ldl
 #include <dlfcn.h>
-#include "threads.h"
+#include "start.h"
 
 void (*store)(int);
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

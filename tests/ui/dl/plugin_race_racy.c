@@ -4,7 +4,7 @@
 // libs: -ldl
 // expect: data-race global=plugin_value op=write,write size=4,4
 #include <dlfcn.h>
-#include "threads.h"
+#include "start.h"
 
 void (*store)(int);
 

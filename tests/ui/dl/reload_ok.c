@@ -1,10 +1,11 @@
 // A library closed and loaded again has new globals, whoever loads it.
 // expect: clean
+// tsan: skip it knows no edge through the loader
 // shared: plugin.inc
 // args: {shared}
 // libs: -ldl
 #include <dlfcn.h>
-#include "threads.h"
+#include "start.h"
 
 char *path;
 

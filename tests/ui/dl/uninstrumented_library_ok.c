@@ -2,7 +2,7 @@
 // expect: clean
 // plain-shared: plain_library.inc
 // footer: libplain.so
-#include "threads.h"
+#include "start.h"
 
 int value;
 void library_lock(void);

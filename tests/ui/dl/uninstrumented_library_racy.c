@@ -2,7 +2,7 @@
 // plain-shared: plain_library.inc
 // footer: libplain.so
 // expect: data-race global=value op=write,write lines=A,B
-#include "threads.h"
+#include "start.h"
 
 int value;
 void library_lock(void);

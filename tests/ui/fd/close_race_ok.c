@@ -1,7 +1,7 @@
 // A descriptor closed by one thread while another writes to it.
 // expect: clean
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 int ends[2];
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

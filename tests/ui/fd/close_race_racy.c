@@ -1,7 +1,7 @@
 // A descriptor closed by one thread while another writes to it.
 // expect: data-race memory=fd lines=A,B
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 int ends[2];
 

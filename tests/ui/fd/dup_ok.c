@@ -1,7 +1,7 @@
 // A duplicate of a descriptor is the same pipe.
 // expect: clean
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

@@ -2,7 +2,7 @@
 // expect: clean
 #include <sys/epoll.h>
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

@@ -3,7 +3,7 @@
 // tsan: skip its runtime does not know eventfd_write
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

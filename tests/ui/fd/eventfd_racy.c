@@ -2,7 +2,7 @@
 // expect: data-race global=data op=write,read lines=A,B
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

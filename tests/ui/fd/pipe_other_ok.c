@@ -1,7 +1,7 @@
 // A read of another pipe orders nothing.
 // expect: clean
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

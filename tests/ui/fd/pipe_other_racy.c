@@ -1,7 +1,7 @@
 // A read of another pipe orders nothing.
 // expect: data-race global=data op=write,read lines=A,B
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

@@ -1,7 +1,7 @@
 // A write to a pipe comes before the read that gets it; what follows the write does not.
 // expect: data-race global=data op=write,read lines=A,B
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

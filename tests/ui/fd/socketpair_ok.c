@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

@@ -1,7 +1,7 @@
 // An acquire fence on the writer's side does not release; an acq_rel one does.
 // expect: data-race global=data op=write,read lines=A,B
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

@@ -1,7 +1,7 @@
 // An acquire fence before the load covers only earlier loads.
 // expect: data-race global=data op=write,read lines=A,B
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

@@ -1,7 +1,7 @@
 // Fences in both threads and no atomic at all: nothing is ordered.
 // expect: data-race global=data op=write,write lines=A,B
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 

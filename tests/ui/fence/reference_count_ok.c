@@ -2,7 +2,7 @@
 // expect: clean
 // tsan: skip it does not model fences
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 struct { atomic_int count; int *block; } object;
 int seen[2];

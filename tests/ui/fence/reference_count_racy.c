@@ -1,7 +1,7 @@
 // The last owner's acquire fence, as in Arc and shared pointers; without it the free races with earlier uses.
 // expect: use-after-free heap=4 op=read,free lines=A,B
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 struct { atomic_int count; int *block; } object;
 int seen[2];

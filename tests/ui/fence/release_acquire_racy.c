@@ -1,7 +1,7 @@
 // Release fence before a relaxed store, acquire fence after a relaxed load: ordered. Without the acquire fence: not.
 // expect: data-race global=data op=write,read lines=A,B
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

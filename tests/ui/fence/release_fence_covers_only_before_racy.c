@@ -1,7 +1,7 @@
 // What is written between the release fence and the store is not covered.
 // expect: data-race global=data op=write,read lines=A,B
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

@@ -1,7 +1,7 @@
 // A release fence, a relaxed store, a relaxed increment by a third thread, an acquire fence.
 // expect: data-race global=data op=write,read lines=A,B
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

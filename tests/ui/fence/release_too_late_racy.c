@@ -1,7 +1,7 @@
 // A release fence after the store covers only later stores.
 // expect: data-race global=data op=write,read lines=A,B
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

@@ -1,7 +1,7 @@
 // Sequentially consistent fences order through the atomic between them, not by themselves.
 // expect: data-race global=data op=write,read lines=A,B
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

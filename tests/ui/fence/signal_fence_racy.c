@@ -1,7 +1,7 @@
 // A signal fence binds only the compiler.
 // expect: data-race global=data op=write,read lines=A,B
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

@@ -2,7 +2,7 @@
 // expect: clean
 #include <ucontext.h>
 #include <sanitizer/tsan_interface.h>
-#include "threads.h"
+#include "start.h"
 
 int progress;
 ucontext_t home, fiber_context;

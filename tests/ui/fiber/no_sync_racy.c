@@ -2,7 +2,7 @@
 // expect: data-race global=shared op=write,write lines=A,B
 #include <ucontext.h>
 #include <sanitizer/tsan_interface.h>
-#include "threads.h"
+#include "start.h"
 
 int shared;
 ucontext_t main_context, fiber_context;

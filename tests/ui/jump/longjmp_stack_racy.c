@@ -1,7 +1,7 @@
 // After a thousand long jumps the call stack in the report is still right.
 // expect: data-race global=value op=write,write lines=A,B path=store>first,second
 #include <setjmp.h>
-#include "threads.h"
+#include "start.h"
 
 int value;
 jmp_buf target;

@@ -3,7 +3,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 sigjmp_buf target;
 

@@ -1,6 +1,6 @@
 // bsearch reads through its callback.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int numbers[8] = {1, 2, 3, 5, 8, 13, 21, 34};
 int seen;

@@ -1,6 +1,6 @@
 // bsearch reads through its callback.
 // expect: data-race global=numbers op=write,read size=4,4 lines=A,B
-#include "threads.h"
+#include "start.h"
 
 int numbers[8] = {1, 2, 3, 5, 8, 13, 21, 34};
 int seen;

@@ -1,7 +1,7 @@
 // localtime answers in a static buffer; localtime_r in the caller's.
 // expect: clean
 #include <time.h>
-#include "threads.h"
+#include "start.h"
 
 time_t now = 1000000;
 

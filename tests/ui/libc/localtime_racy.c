@@ -2,7 +2,7 @@
 // expect: data-race lines=A,B
 // tsan: skip its runtime does not know the static buffer of localtime
 #include <time.h>
-#include "threads.h"
+#include "start.h"
 
 time_t now = 1000000;
 

@@ -2,7 +2,7 @@
 // expect: clean
 // flags: -fno-builtin
 #include <string.h>
-#include "threads.h"
+#include "start.h"
 
 char left[32], right[32];
 char haystack[32] = "0123456789";

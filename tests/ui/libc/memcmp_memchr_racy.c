@@ -3,7 +3,7 @@
 // expect: data-race global=left op=write,read lines=A,C
 // expect: data-race global=haystack op=write,read lines=B,D
 #include <string.h>
-#include "threads.h"
+#include "start.h"
 
 char left[32], right[32];
 char haystack[32] = "0123456789";

@@ -2,7 +2,7 @@
 // expect: clean
 // flags: -fno-builtin
 #include <string.h>
-#include "threads.h"
+#include "start.h"
 
 char source[64], target[64];
 

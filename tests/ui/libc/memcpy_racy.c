@@ -3,7 +3,7 @@
 // expect: data-race global=source op=write,read lines=A,C
 // expect: data-race global=target op=write,write lines=B,C
 #include <string.h>
-#include "threads.h"
+#include "start.h"
 
 char source[64], target[64];
 

@@ -2,7 +2,7 @@
 // flags: -fno-builtin
 // expect: data-race global=area op=write,read lines=A,B
 #include <string.h>
-#include "threads.h"
+#include "start.h"
 
 char area[64];
 

@@ -2,7 +2,7 @@
 // expect: clean
 // flags: -fno-builtin
 #include <string.h>
-#include "threads.h"
+#include "start.h"
 
 char area[4096];
 char seen;

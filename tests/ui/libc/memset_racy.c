@@ -2,7 +2,7 @@
 // flags: -fno-builtin
 // expect: data-race global=area op=read,write lines=A,B
 #include <string.h>
-#include "threads.h"
+#include "start.h"
 
 char area[4096];
 char seen;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 int file;
 

@@ -3,7 +3,7 @@
 // flags: -fno-builtin
 // stdout: hello
 #include <stdio.h>
-#include "threads.h"
+#include "start.h"
 
 char text[16] = "hello";
 

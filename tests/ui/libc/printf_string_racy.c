@@ -3,7 +3,7 @@
 // stdout: hello
 // expect: data-race global=text op=write,read lines=A,B
 #include <stdio.h>
-#include "threads.h"
+#include "start.h"
 
 char text[16] = "hello";
 

@@ -1,6 +1,6 @@
 // qsort moves the whole array, and calls back into the program.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int numbers[64];
 int seen;

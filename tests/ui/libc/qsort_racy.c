@@ -1,7 +1,7 @@
 // qsort moves the whole array, and calls back into the program.
 // expect: data-race global=numbers op=read,write lines=A,B
 // tsan: skip its qsort is seen only through the callback's reads
-#include "threads.h"
+#include "start.h"
 
 int numbers[64];
 int seen;

@@ -1,7 +1,7 @@
 // read and write touch the caller's buffers.
 // expect: clean
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 char outgoing[32] = "some bytes";
 char incoming[32];

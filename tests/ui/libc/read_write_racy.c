@@ -2,7 +2,7 @@
 // expect: data-race global=outgoing op=write,read lines=A,C
 // expect: data-race global=incoming op=write,write lines=B,D
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 char outgoing[32] = "some bytes";
 char incoming[32];

@@ -2,7 +2,7 @@
 // expect: clean
 #include <sys/uio.h>
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 char outgoing[10] = "0123456789";
 char incoming[2][8];

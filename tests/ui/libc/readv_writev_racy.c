@@ -2,7 +2,7 @@
 // expect: data-race global=incoming op=read,write lines=A,B
 #include <sys/uio.h>
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 char outgoing[10] = "0123456789";
 char incoming[2][8];

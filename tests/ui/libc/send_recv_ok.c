@@ -1,7 +1,7 @@
 // send and recv touch the caller's buffers.
 // expect: clean
 #include <sys/socket.h>
-#include "threads.h"
+#include "start.h"
 
 char outgoing[32] = "some bytes";
 char incoming[32];

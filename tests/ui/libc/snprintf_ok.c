@@ -2,7 +2,7 @@
 // expect: clean
 // flags: -fno-builtin
 #include <stdio.h>
-#include "threads.h"
+#include "start.h"
 
 char name[16] = "deadheat";
 char buffer[64];

@@ -3,7 +3,7 @@
 // expect: data-race global=name op=write,read lines=A,C
 // expect: data-race global=buffer op=write,write lines=B,C
 #include <stdio.h>
-#include "threads.h"
+#include "start.h"
 
 char name[16] = "deadheat";
 char buffer[64];

@@ -1,7 +1,7 @@
 // sscanf writes its results.
 // expect: clean
 #include <stdio.h>
-#include "threads.h"
+#include "start.h"
 
 int number;
 char word[16];

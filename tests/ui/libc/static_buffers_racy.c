@@ -3,7 +3,7 @@
 // expect: data-race lines=A,C
 // expect: data-race lines=B,D
 #include <time.h>
-#include "threads.h"
+#include "start.h"
 
 time_t now = 1000000;
 struct tm parts;

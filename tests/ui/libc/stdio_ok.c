@@ -1,7 +1,7 @@
 // fwrite, fread and fgets touch the caller's buffers.
 // expect: clean
 #include <stdio.h>
-#include "threads.h"
+#include "start.h"
 
 char outgoing[32] = "a line\nand more";
 char incoming[32], line[32];

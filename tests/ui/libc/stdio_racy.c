@@ -3,7 +3,7 @@
 // expect: data-race global=incoming op=write,write lines=B,E
 // expect: data-race global=line op=write,write lines=C,F
 #include <stdio.h>
-#include "threads.h"
+#include "start.h"
 
 char outgoing[32] = "a line\nand more";
 char incoming[32], line[32];

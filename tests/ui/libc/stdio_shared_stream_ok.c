@@ -1,7 +1,7 @@
 // Streams lock themselves: two threads may print to one.
 // expect: clean
 #include <stdio.h>
-#include "threads.h"
+#include "start.h"
 
 FILE *file;
 

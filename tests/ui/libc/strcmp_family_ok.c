@@ -3,7 +3,7 @@
 // flags: -fno-builtin
 #include <string.h>
 #include <strings.h>
-#include "threads.h"
+#include "start.h"
 
 char text[32] = "abcdef";
 int seen;

@@ -3,7 +3,7 @@
 // expect: data-race global=text op=write,read lines=A,B
 #include <string.h>
 #include <strings.h>
-#include "threads.h"
+#include "start.h"
 
 char text[32] = "abcdef";
 int seen;

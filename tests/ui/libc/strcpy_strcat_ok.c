@@ -2,7 +2,7 @@
 // expect: clean
 // flags: -fno-builtin
 #include <string.h>
-#include "threads.h"
+#include "start.h"
 
 char copy[32], joined[32] = "one ", padded[32];
 

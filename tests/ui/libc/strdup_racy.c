@@ -2,7 +2,7 @@
 // flags: -fno-builtin
 // expect: data-race heap=6 op=write,write lines=A,B alloc=C
 #include <string.h>
-#include "threads.h"
+#include "start.h"
 
 char *copy;
 

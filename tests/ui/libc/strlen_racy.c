@@ -2,7 +2,7 @@
 // flags: -fno-builtin
 // expect: data-race global=text op=write,read lines=A,B
 #include <string.h>
-#include "threads.h"
+#include "start.h"
 
 char text[32] = "hello";
 long seen;

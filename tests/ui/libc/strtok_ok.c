@@ -1,7 +1,7 @@
 // strtok keeps its place in a static buffer; strtok_r does not.
 // expect: clean
 #include <string.h>
-#include "threads.h"
+#include "start.h"
 
 char one[] = "a b", two[] = "c d";
 char *found_one, *found_two;

@@ -2,7 +2,7 @@
 // expect: data-race lines=A,B
 // tsan: skip its runtime does not know the static state of strtok
 #include <string.h>
-#include "threads.h"
+#include "start.h"
 
 char one[] = "a b", two[] = "c d";
 char *found_one, *found_two;

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include "threads.h"
+#include "start.h"
 
 void *worker(void *arg)
 {

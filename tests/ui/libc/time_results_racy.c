@@ -1,7 +1,7 @@
 // clock_gettime, gettimeofday and localtime_r write into the caller's memory.
 // expect: data-race global=moment op=read,write lines=A,B
 #include <time.h>
-#include "threads.h"
+#include "start.h"
 
 struct timespec moment;
 long seen;

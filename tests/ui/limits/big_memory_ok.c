@@ -1,7 +1,7 @@
 // A quarter of a gigabyte touched by ranges and freed again.
 // expect: clean
 #include <string.h>
-#include "threads.h"
+#include "start.h"
 
 void *worker(void *arg)
 {

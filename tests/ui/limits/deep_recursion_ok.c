@@ -1,6 +1,6 @@
 // A race twenty thousand calls deep.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 #define DEPTH 20000
 int value;

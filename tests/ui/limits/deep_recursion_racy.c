@@ -1,6 +1,6 @@
 // A race twenty thousand calls deep.
 // expect: data-race global=value op=write,write lines=A,B depth=20001,1
-#include "threads.h"
+#include "start.h"
 
 #define DEPTH 20000
 int value;

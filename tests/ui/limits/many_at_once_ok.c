@@ -1,6 +1,6 @@
 // Two hundred threads alive at once, all but one behind the lock.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 #define COUNT 200
 int counter;

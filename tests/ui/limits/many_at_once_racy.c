@@ -1,6 +1,6 @@
 // Two hundred threads alive at once, all but one behind the lock.
 // expect: data-race global=counter op=write,read lines=A,B locks=1,0
-#include "threads.h"
+#include "start.h"
 
 #define COUNT 200
 int counter;

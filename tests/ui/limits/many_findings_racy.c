@@ -7,7 +7,7 @@
 // expect: data-race global=cells lines=K,L
 // expect: data-race global=cells lines=M,N
 // expect: data-race global=cells lines=O,P
-#include "threads.h"
+#include "start.h"
 
 long cells[64];
 

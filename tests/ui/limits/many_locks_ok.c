@@ -1,6 +1,6 @@
 // A hundred thousand mutexes made, used and destroyed.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 void *worker(void *arg)
 {

@@ -1,6 +1,6 @@
 // A hundred readers, one of them not ordered with the writer: it is not lost among the others.
 // expect: data-race global=table op=read,write lines=A,B
-#include "threads.h"
+#include "start.h"
 
 #define COUNT 100
 int table = 5;

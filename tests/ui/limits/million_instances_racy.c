@@ -1,7 +1,7 @@
 // A million instances of one race are one finding with a count, in bounded memory and output.
 // expect: data-race global=cells op=write,write lines=A,B count>=1000
 // tsan: skip it does not count
-#include "threads.h"
+#include "start.h"
 
 #define COUNT 1000000
 int cells[COUNT];

@@ -2,7 +2,7 @@
 // expect: clean
 // tsan: skip its clock is reset after some millions of releases
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int value;
 atomic_int flag;

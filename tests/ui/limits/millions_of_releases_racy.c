@@ -2,7 +2,7 @@
 // tsan: skip its clock is reset after some millions of releases
 // expect: data-race global=value op=write,write lines=A,B
 #include <stdatomic.h>
-#include "threads.h"
+#include "start.h"
 
 int value;
 atomic_int flag;

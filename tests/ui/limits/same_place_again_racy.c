@@ -1,6 +1,6 @@
 // Two threads that write one place in turns a hundred thousand times: one finding.
 // expect: data-race global=value op=write,write lines=A,A
-#include "threads.h"
+#include "start.h"
 
 int value;
 

@@ -1,6 +1,6 @@
 // Three thousand short threads one after the other; the race of the last one is found.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int value;
 int done;

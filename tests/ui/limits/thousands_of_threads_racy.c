@@ -1,6 +1,6 @@
 // Three thousand short threads one after the other; the race of the last one is found.
 // expect: data-race global=value op=write,write lines=A,B
-#include "threads.h"
+#include "start.h"
 
 int value;
 int done;

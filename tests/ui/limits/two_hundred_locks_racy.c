@@ -1,7 +1,7 @@
 // Two hundred locks held at once, and all of them in the report.
 // expect: data-race global=value op=write,write lines=A,B locks=200,0
 // tsan: skip it holds at most 128 locks
-#include "threads.h"
+#include "start.h"
 
 #define COUNT 200
 int value;

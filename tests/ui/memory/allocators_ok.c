@@ -1,7 +1,7 @@
 // calloc, realloc, aligned_alloc, posix_memalign, memalign: each block is known with its size.
 // expect: clean
 #include <malloc.h>
-#include "threads.h"
+#include "start.h"
 
 int *zeroed, *grown, *aligned, *posix;
 

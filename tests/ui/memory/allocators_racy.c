@@ -4,7 +4,7 @@
 // expect: data-race heap=128 op=write,write lines=C,I alloc=M
 // expect: data-race heap=96 op=write,write lines=D,J alloc=N
 #include <malloc.h>
-#include "threads.h"
+#include "start.h"
 
 int *zeroed, *grown, *aligned, *posix;
 

@@ -1,6 +1,6 @@
 // A use that races with delete.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 struct Record {
     long values[4];

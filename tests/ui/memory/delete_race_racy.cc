@@ -1,6 +1,6 @@
 // A use that races with delete.
 // expect: use-after-free heap=32 op=write,free lines=A,B alloc=C
-#include "threads.h"
+#include "start.h"
 
 struct Record {
     long values[4];

@@ -1,6 +1,6 @@
 // One thread uses a block, another frees it, and nothing orders the two.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int *block;
 pthread_t user_thread;

@@ -1,7 +1,7 @@
 // One thread uses a block, another frees it, and nothing orders the two.
 // expect: use-after-free heap=16 op=write,free lines=A,B alloc=C
 // golden: clang
-#include "threads.h"
+#include "start.h"
 
 int *block;
 

@@ -1,6 +1,6 @@
 // A field of a global struct.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 struct {
     int first;

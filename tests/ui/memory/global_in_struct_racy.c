@@ -1,6 +1,6 @@
 // A field of a global struct.
 // expect: data-race global=settings op=write,read size=8,8 lines=A,B
-#include "threads.h"
+#include "start.h"
 
 struct {
     int first;

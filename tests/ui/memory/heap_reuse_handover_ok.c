@@ -1,7 +1,7 @@
 // Blocks allocated by one thread, freed by another, again and again.
 // expect: clean
 #include <malloc.h>
-#include "threads.h"
+#include "start.h"
 
 #define COUNT 400
 char *blocks[COUNT];

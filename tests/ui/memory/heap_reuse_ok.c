@@ -1,7 +1,7 @@
 // A block freed by one thread and given to another is new: no race across its lives.
 // expect: clean
 #include <malloc.h>
-#include "threads.h"
+#include "start.h"
 
 void *first(void *arg)
 {

@@ -1,6 +1,6 @@
 // A heap block is named with its size and where it was allocated.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int *block;
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

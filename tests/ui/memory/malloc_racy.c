@@ -1,7 +1,7 @@
 // A heap block is named with its size and where it was allocated.
 // expect: data-race heap=64 op=write,write size=4,4 lines=A,B alloc=C
 // golden: clang
-#include "threads.h"
+#include "start.h"
 
 int *block;
 

@@ -1,7 +1,7 @@
 // MAP_FIXED over a mapping that is in use by nobody any more starts a new life.
 // expect: clean
 #include <sys/mman.h>
-#include "threads.h"
+#include "start.h"
 
 int *pages;
 

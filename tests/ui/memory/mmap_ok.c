@@ -1,7 +1,7 @@
 // Memory from mmap is named as a mapping.
 // expect: clean
 #include <sys/mman.h>
-#include "threads.h"
+#include "start.h"
 
 int *pages;
 int seen;

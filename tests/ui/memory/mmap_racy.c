@@ -1,7 +1,7 @@
 // Memory from mmap is named as a mapping.
 // expect: data-race memory=mapping op=write,read lines=A,B
 #include <sys/mman.h>
-#include "threads.h"
+#include "start.h"
 
 int *pages;
 int seen;

@@ -3,7 +3,7 @@
 // tsan: skip its runtime does not know mremap
 #define _GNU_SOURCE
 #include <sys/mman.h>
-#include "threads.h"
+#include "start.h"
 
 int *old_place;
 

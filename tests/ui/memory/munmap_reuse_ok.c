@@ -2,7 +2,7 @@
 // expect: clean
 #define _GNU_SOURCE
 #include <sys/mman.h>
-#include "threads.h"
+#include "start.h"
 
 long place;
 

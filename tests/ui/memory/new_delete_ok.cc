@@ -1,7 +1,7 @@
 // new and new[], with and without alignment.
 // expect: clean
 #include <new>
-#include "threads.h"
+#include "start.h"
 
 struct alignas(64) Wide {
     char bytes[256];

@@ -2,7 +2,7 @@
 // expect: data-race heap=48 op=write,write lines=A,C alloc=E
 // expect: data-race heap=256 op=write,write lines=B,D alloc=F
 #include <new>
-#include "threads.h"
+#include "start.h"
 
 struct alignas(64) Wide {
     char bytes[256];

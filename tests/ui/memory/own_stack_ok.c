@@ -1,6 +1,6 @@
 // A thread gives its stack variable away under a mutex, and the frame is used anew by later calls.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int *shared;
 int phase;

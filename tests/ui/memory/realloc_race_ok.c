@@ -1,6 +1,6 @@
 // realloc that moves the block races with a use of the old one.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 char *block;
 char *wall;

@@ -1,6 +1,6 @@
 // realloc that moves the block races with a use of the old one.
 // expect: use-after-free heap=32 op=write,free lines=A,B alloc=C
-#include "threads.h"
+#include "start.h"
 
 char *block;
 char *wall;

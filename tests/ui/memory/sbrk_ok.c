@@ -2,7 +2,7 @@
 // expect: clean
 #define _DEFAULT_SOURCE
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 int *block;
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -2,7 +2,7 @@
 // expect: data-race op=write,write lines=A,B
 #define _DEFAULT_SOURCE
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 int *block;
 

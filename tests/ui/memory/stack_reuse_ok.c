@@ -1,6 +1,6 @@
 // The stack of a thread that ended is given to the next thread: no race between the two.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 __attribute__((noinline)) void use_stack(char fill)
 {

@@ -1,6 +1,6 @@
 // A stack variable of one thread, used by two others: named where the debug info tells.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 void *first(void *argument)
 {

@@ -1,6 +1,6 @@
 // A static member and a variable in a namespace are named as the program spells them.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 struct Bank {
     static int total;

@@ -1,7 +1,7 @@
 // A static member and a variable in a namespace are named as the program spells them.
 // expect: data-race global=Bank::total op=write,read lines=A,C
 // expect: data-race global=deep::inside op=write,read lines=B,D
-#include "threads.h"
+#include "start.h"
 
 struct Bank {
     static int total;

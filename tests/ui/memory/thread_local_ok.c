@@ -1,6 +1,6 @@
 // A thread-local variable is private until its address is given away.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 __thread int mine;
 int *given;

@@ -1,6 +1,6 @@
 // The thread-local storage of a thread that ended is given to the next one.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 __thread char mine[5000];
 

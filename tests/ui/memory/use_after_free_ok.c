@@ -1,6 +1,6 @@
 // The free comes first, then the use.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int *block;
 int seen;

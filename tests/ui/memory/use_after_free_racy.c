@@ -1,6 +1,6 @@
 // The free comes first, then the use.
 // expect: use-after-free heap=48 op=free,read lines=A,B alloc=C
-#include "threads.h"
+#include "start.h"
 
 int *block;
 int seen;

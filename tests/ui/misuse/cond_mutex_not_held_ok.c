@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <time.h>
-#include "threads.h"
+#include "start.h"
 
 pthread_mutex_t lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
 pthread_cond_t changed = PTHREAD_COND_INITIALIZER;

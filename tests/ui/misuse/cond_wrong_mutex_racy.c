@@ -1,7 +1,7 @@
 // Two waiters of one condition with two mutexes.
 // expect: cond-wrong-mutex lines=A
 // tsan: skip it does not look for it
-#include "threads.h"
+#include "start.h"
 
 int go;
 pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;

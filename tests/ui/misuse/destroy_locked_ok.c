@@ -1,6 +1,6 @@
 // Destroying a mutex that is held.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 pthread_mutex_t lock;
 

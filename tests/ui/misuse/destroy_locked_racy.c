@@ -1,6 +1,6 @@
 // Destroying a mutex that is held.
 // expect: destroy-locked lines=A
-#include "threads.h"
+#include "start.h"
 
 pthread_mutex_t lock;
 

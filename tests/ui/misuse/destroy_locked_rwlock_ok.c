@@ -1,6 +1,6 @@
 // Destroying a readers-writer lock that a reader holds.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 pthread_rwlock_t lock;
 

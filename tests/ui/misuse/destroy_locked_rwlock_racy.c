@@ -1,7 +1,7 @@
 // Destroying a readers-writer lock that a reader holds.
 // expect: destroy-locked lines=A
 // tsan: skip it does not look at readers
-#include "threads.h"
+#include "start.h"
 
 pthread_rwlock_t lock;
 

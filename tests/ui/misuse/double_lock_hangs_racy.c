@@ -1,7 +1,7 @@
 // A second lock of a plain mutex would wait for ever: named instead of hanging.
 // expect: double-lock lines=A
 // tsan: skip it would hang
-#include "threads.h"
+#include "start.h"
 
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 

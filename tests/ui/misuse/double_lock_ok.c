@@ -2,7 +2,7 @@
 // expect: clean
 #define _GNU_SOURCE
 #include <errno.h>
-#include "threads.h"
+#include "start.h"
 
 pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 

@@ -3,7 +3,7 @@
 // tsan: skip it looks only at locks that succeed
 #define _GNU_SOURCE
 #include <errno.h>
-#include "threads.h"
+#include "start.h"
 
 pthread_mutex_t lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
 

@@ -1,6 +1,6 @@
 // Freeing the memory of a mutex that is held.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int main(void)
 {

@@ -1,7 +1,7 @@
 // Freeing the memory of a mutex that is held.
 // expect: destroy-locked lines=A
 // tsan: skip it forgets locks in freed memory
-#include "threads.h"
+#include "start.h"
 
 int main(void)
 {

@@ -2,7 +2,7 @@
 // expect: clean
 // options: misuse=off
 // tsan: skip its option has another name
-#include "threads.h"
+#include "start.h"
 
 pthread_mutex_t lock;
 

@@ -1,6 +1,6 @@
 // A read unlock of a lock held for writing.
 // expect: rwlock-mismatch lines=A
-#include "threads.h"
+#include "start.h"
 
 void AnnotateRWLockCreate(const char *file, int line, const volatile void *lock);
 void AnnotateRWLockAcquired(const char *file, int line, const volatile void *lock, long is_write);

@@ -1,6 +1,6 @@
 // Unlock of a readers-writer lock that nobody holds.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 pthread_rwlock_t lock;
 

@@ -1,6 +1,6 @@
 // Unlock of a mutex that nobody holds.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 pthread_mutex_t lock;
 

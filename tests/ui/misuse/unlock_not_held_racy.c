@@ -1,7 +1,7 @@
 // Unlock of a mutex that nobody holds.
 // expect: unlock-not-held lines=A
 // golden: gcc
-#include "threads.h"
+#include "start.h"
 
 pthread_mutex_t lock;
 

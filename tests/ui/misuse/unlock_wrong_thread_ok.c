@@ -1,6 +1,6 @@
 // Unlock of a mutex that another thread holds.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 

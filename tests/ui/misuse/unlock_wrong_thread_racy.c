@@ -1,7 +1,7 @@
 // Unlock of a mutex that another thread holds.
 // expect: unlock-wrong-thread lines=A
 // tsan: skip it has one name for both kinds of wrong unlock
-#include "threads.h"
+#include "start.h"
 
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 

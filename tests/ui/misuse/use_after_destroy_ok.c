@@ -1,6 +1,6 @@
 // Locking a mutex after its destruction.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 pthread_mutex_t lock;
 

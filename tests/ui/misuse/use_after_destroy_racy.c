@@ -1,7 +1,7 @@
 // Locking a mutex after its destruction.
 // expect: use-after-destroy lines=A
 // tsan: skip it makes the mutex anew
-#include "threads.h"
+#include "start.h"
 
 pthread_mutex_t lock;
 

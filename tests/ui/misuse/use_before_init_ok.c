@@ -2,7 +2,7 @@
 // expect: clean
 // tsan: skip it does not look for it
 #include <string.h>
-#include "threads.h"
+#include "start.h"
 
 int main(void)
 {

@@ -1,6 +1,6 @@
 // Two locks for one variable protect nothing; the report shows which lock each side held.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int balance;
 pthread_mutex_t first_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,7 +1,7 @@
 // Two locks for one variable protect nothing; the report shows which lock each side held.
 // expect: data-race global=balance op=write,write lines=A,B locks=1,1
 // golden: clang
-#include "threads.h"
+#include "start.h"
 
 int balance;
 pthread_mutex_t first_lock = PTHREAD_MUTEX_INITIALIZER;

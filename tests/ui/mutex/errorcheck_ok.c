@@ -1,7 +1,7 @@
 // An error-checking mutex orders like a plain one.
 // expect: clean
 #define _GNU_SOURCE
-#include "threads.h"
+#include "start.h"
 
 int value;
 pthread_mutex_t lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;

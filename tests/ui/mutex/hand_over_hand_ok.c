@@ -1,6 +1,6 @@
 // Locks released in another order than they were taken.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 struct node {
     pthread_mutex_t lock;

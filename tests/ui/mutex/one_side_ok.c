@@ -1,6 +1,6 @@
 // One side forgot the lock.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int balance;
 int seen;

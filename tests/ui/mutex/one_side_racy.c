@@ -1,7 +1,7 @@
 // One side forgot the lock.
 // expect: data-race global=balance op=write,read lines=A,B locks=1,0
 // golden: gcc
-#include "threads.h"
+#include "start.h"
 
 int balance;
 int seen;

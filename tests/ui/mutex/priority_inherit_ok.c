@@ -1,7 +1,7 @@
 // Mutexes with priority inheritance and with sharing between processes order as well.
 // expect: clean
 #define _GNU_SOURCE
-#include "threads.h"
+#include "start.h"
 
 int value;
 pthread_mutex_t inherit, shared;

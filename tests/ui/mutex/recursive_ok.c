@@ -1,7 +1,7 @@
 // A recursive mutex is released by its last unlock only.
 // expect: clean
 #define _GNU_SOURCE
-#include "threads.h"
+#include "start.h"
 
 int value;
 pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;

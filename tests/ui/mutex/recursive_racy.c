@@ -1,7 +1,7 @@
 // A recursive mutex is released by its last unlock only.
 // expect: data-race global=value op=write,write lines=A,B locks=0,1
 #define _GNU_SOURCE
-#include "threads.h"
+#include "start.h"
 
 int value;
 pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;

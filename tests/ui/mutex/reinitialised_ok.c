@@ -1,6 +1,6 @@
 // A mutex destroyed and made anew at the same place is a new mutex.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int value;
 pthread_mutex_t lock;

@@ -1,7 +1,7 @@
 // A robust mutex handed on by a dead owner: EOWNERDEAD orders what the owner did.
 // expect: data-race global=value op=write,read lines=A,B
 #include <errno.h>
-#include "threads.h"
+#include "start.h"
 
 int value;
 pthread_mutex_t lock;

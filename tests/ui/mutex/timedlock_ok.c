@@ -2,7 +2,7 @@
 // expect: clean
 #include <errno.h>
 #include <time.h>
-#include "threads.h"
+#include "start.h"
 
 int value;
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

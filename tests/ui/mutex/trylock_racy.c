@@ -1,7 +1,7 @@
 // A try-lock that answers EBUSY gives no right to touch the data.
 // expect: data-race global=value op=write,write lines=A,B locks=1,0
 #include <errno.h>
-#include "threads.h"
+#include "start.h"
 
 int value;
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

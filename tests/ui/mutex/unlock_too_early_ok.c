@@ -1,6 +1,6 @@
 // The second write comes after the unlock.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int first_value, second;
 int seen;

@@ -1,6 +1,6 @@
 // The second write comes after the unlock.
 // expect: data-race global=second op=write,read lines=A,B
-#include "threads.h"
+#include "start.h"
 
 int first_value, second;
 int seen;

@@ -1,6 +1,6 @@
 // pthread_once orders the initialisation before every return from it.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int table;
 int seen;

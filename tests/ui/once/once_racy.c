@@ -1,6 +1,6 @@
 // pthread_once orders the initialisation before every return from it.
 // expect: data-race global=table op=write,read lines=A,B
-#include "threads.h"
+#include "start.h"
 
 int table;
 int seen;

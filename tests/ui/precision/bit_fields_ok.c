@@ -1,6 +1,6 @@
 // Bit fields of one unit race; a zero-width field parts them.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 struct {
     unsigned left : 4;

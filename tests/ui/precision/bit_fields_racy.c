@@ -1,6 +1,6 @@
 // Bit fields of one unit race; a zero-width field parts them.
 // expect: data-race global=bits lines=A,B
-#include "threads.h"
+#include "start.h"
 
 struct {
     unsigned left : 4;

@@ -1,6 +1,7 @@
 // Eight bytes written by eight threads, seven of them ordered: the word's reader finds the eighth.
+// tsan: skip it keeps four accesses for each word
 // expect: data-race global=word op=write,read size=1,8 lines=A,B
-#include "threads.h"
+#include "start.h"
 
 union {
     char bytes[8];

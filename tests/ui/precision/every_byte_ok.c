@@ -1,6 +1,6 @@
 // Eight threads, each with its own byte of one word.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 char bytes[8];
 

@@ -1,6 +1,6 @@
 // Each size overlaps the larger one that holds it by exactly its bytes.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 long words[16];
 long seen;

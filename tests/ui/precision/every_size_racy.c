@@ -3,7 +3,7 @@
 // expect: data-race global=words op=write,read size=8,2 lines=B,F
 // expect: data-race global=words op=write,read size=8,4 lines=C,G
 // expect: data-race global=words op=write,read size=8,8 lines=D,H
-#include "threads.h"
+#include "start.h"
 
 long words[16];
 long seen;

@@ -1,6 +1,6 @@
 // Neighbouring bytes of one word do not race.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 char bytes[8];
 

@@ -1,6 +1,6 @@
 // Neighbouring bytes of one word do not race.
 // expect: data-race global=bytes op=write,write size=1,1 lines=A,B
-#include "threads.h"
+#include "start.h"
 
 char bytes[8];
 

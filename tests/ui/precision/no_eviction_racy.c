@@ -1,6 +1,6 @@
 // An old racy write is still remembered after ten other threads have read the same word.
 // expect: data-race global=word op=read,write lines=A,B locks=0,1
-#include "threads.h"
+#include "start.h"
 
 long word;
 long seen;

@@ -1,7 +1,7 @@
 // A sixteen-byte copy covers two cells.
 // expect: clean
 // flags: -msse2
-#include "threads.h"
+#include "start.h"
 
 typedef long pair __attribute__((vector_size(16)));
 pair wide[4] __attribute__((aligned(16)));

@@ -1,6 +1,6 @@
 // A struct copied whole against one byte of it, and against the byte behind it.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 struct record {
     char bytes[27];

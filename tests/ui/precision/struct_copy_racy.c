@@ -1,6 +1,6 @@
 // A struct copied whole against one byte of it, and against the byte behind it.
 // expect: data-race global=area op=write,write lines=A,B
-#include "threads.h"
+#include "start.h"
 
 struct record {
     char bytes[27];

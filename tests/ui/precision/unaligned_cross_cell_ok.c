@@ -1,6 +1,6 @@
 // Two unaligned words that overlap in one byte beyond a cell's end.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 struct packed_long {
     long value;

@@ -1,6 +1,6 @@
 // An unaligned word that lies across two cells.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 struct packed_int {
     int value;

@@ -1,6 +1,7 @@
 // An unaligned word that lies across two cells.
+// tsan: skip it tells the size of a part
 // expect: data-race global=buffer op=write,read size=4,1 lines=A,B
-#include "threads.h"
+#include "start.h"
 
 struct packed_int {
     int value;

@@ -1,6 +1,6 @@
 // Two threads wrote different halves; a reader of the whole races with the half it is not ordered with.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 union {
     int half[2];

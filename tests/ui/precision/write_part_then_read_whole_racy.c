@@ -1,6 +1,6 @@
 // Two threads wrote different halves; a reader of the whole races with the half it is not ordered with.
 // expect: data-race global=word op=write,read size=4,8 lines=A,B
-#include "threads.h"
+#include "start.h"
 
 union {
     int half[2];

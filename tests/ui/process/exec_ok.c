@@ -4,7 +4,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 extern char **environ;
 

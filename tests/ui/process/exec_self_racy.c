@@ -1,7 +1,7 @@
 // A program that runs itself anew: the second life is watched too.
 // expect: data-race global=value op=write,write lines=A,B
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 int value;
 

@@ -3,7 +3,7 @@
 // tsan: skip its child drops what the parent's threads did
 #include <sys/wait.h>
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 int value;
 

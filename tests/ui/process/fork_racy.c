@@ -2,7 +2,7 @@
 // expect: data-race global=value op=write,write lines=A,B
 #include <sys/wait.h>
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 int value;
 

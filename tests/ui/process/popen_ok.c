@@ -2,7 +2,7 @@
 // expect: clean
 #include <stdio.h>
 #include <string.h>
-#include "threads.h"
+#include "start.h"
 
 void *worker(void *arg)
 {

@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 struct shared {
     pthread_mutex_t lock;

@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <time.h>
-#include "threads.h"
+#include "start.h"
 
 int value;
 int seen;

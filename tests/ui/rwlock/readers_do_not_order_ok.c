@@ -1,6 +1,6 @@
 // Two readers of the lock are not ordered with each other.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int cache;
 int seen;

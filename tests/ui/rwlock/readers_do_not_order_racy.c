@@ -1,6 +1,6 @@
 // Two readers of the lock are not ordered with each other.
 // expect: data-race global=cache op=write,read lines=A,B locks=1,1
-#include "threads.h"
+#include "start.h"
 
 int cache;
 int seen;

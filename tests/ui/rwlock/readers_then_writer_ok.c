@@ -1,6 +1,6 @@
 // A writer comes after all readers that released the lock, but not after one that read without it.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int value;
 int seen[3];

@@ -1,6 +1,6 @@
 // A writer comes after all readers that released the lock, but not after one that read without it.
 // expect: data-race global=value op=read,write lines=A,B locks=0,1
-#include "threads.h"
+#include "start.h"
 
 int value;
 int seen[3];

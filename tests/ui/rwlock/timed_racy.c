@@ -2,7 +2,7 @@
 // expect: data-race global=value op=write,read lines=A,B locks=1,0
 #include <errno.h>
 #include <time.h>
-#include "threads.h"
+#include "start.h"
 
 int value;
 int seen;

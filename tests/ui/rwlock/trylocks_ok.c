@@ -1,7 +1,7 @@
 // tryrdlock and trywrlock order when they succeed, and only then.
 // expect: clean
 #include <errno.h>
-#include "threads.h"
+#include "start.h"
 
 int value;
 int seen;

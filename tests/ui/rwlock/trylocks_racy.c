@@ -1,7 +1,7 @@
 // tryrdlock and trywrlock order when they succeed, and only then.
 // expect: data-race global=value op=write,read lines=A,B locks=1,0
 #include <errno.h>
-#include "threads.h"
+#include "start.h"
 
 int value;
 int seen;

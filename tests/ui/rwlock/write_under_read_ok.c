@@ -1,6 +1,6 @@
 // A write under a read lock: both sides hold the lock, and still race.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int value;
 pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;

@@ -1,7 +1,7 @@
 // A write under a read lock: both sides hold the lock, and still race.
 // expect: data-race global=value op=write,write lines=A,B locks=1,1
 // golden: clang
-#include "threads.h"
+#include "start.h"
 
 int value;
 pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;

@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 #include <semaphore.h>
 #include <time.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

@@ -1,7 +1,7 @@
 // A semaphore that starts at two lets two in at once: no mutual exclusion.
 // expect: clean
 #include <semaphore.h>
-#include "threads.h"
+#include "start.h"
 
 int value;
 sem_t places;

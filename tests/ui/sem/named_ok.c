@@ -4,7 +4,7 @@
 #include <semaphore.h>
 #include <stdio.h>
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

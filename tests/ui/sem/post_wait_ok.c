@@ -1,7 +1,7 @@
 // A post comes before the wait that takes it; what follows the post does not.
 // expect: clean
 #include <semaphore.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

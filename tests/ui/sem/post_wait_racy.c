@@ -1,7 +1,7 @@
 // A post comes before the wait that takes it; what follows the post does not.
 // expect: data-race global=data op=write,read lines=A,B
 #include <semaphore.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

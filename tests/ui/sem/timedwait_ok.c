@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <semaphore.h>
 #include <time.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

@@ -2,7 +2,7 @@
 // expect: clean
 #include <errno.h>
 #include <semaphore.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

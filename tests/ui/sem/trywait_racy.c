@@ -2,7 +2,7 @@
 // expect: data-race global=data op=write,read lines=A,B
 #include <errno.h>
 #include <semaphore.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 _Atomic int handled;
 pthread_t target;

@@ -1,7 +1,7 @@
 // A handler that touches what another thread writes.
 // expect: clean
 #include <signal.h>
-#include "threads.h"
+#include "start.h"
 
 _Atomic int flag;
 int seen;

@@ -1,7 +1,7 @@
 // A handler never races with the thread that it interrupts.
 // expect: clean
 #include <signal.h>
-#include "threads.h"
+#include "start.h"
 
 int counter;
 

@@ -1,7 +1,7 @@
 // A handler that touches what another thread writes.
 // expect: data-race global=flag op=write,read lines=A,B
 #include <signal.h>
-#include "threads.h"
+#include "start.h"
 
 int flag;
 int seen;

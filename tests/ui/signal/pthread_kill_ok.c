@@ -3,7 +3,7 @@
 // tsan: skip it knows no edge from the sender to the handler
 #include <signal.h>
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;
@@ -20,8 +20,10 @@ void handler(int number)
 void *receiver(void *arg)
 {
     (void)arg;
+    sigset_t none;
+    sigemptyset(&none);
     hidden_pass();
-    hidden_reach(3);
+    sigsuspend(&none);
     return 0;
 }
 
@@ -37,6 +39,10 @@ void *sender(void *arg)
 
 int main(void)
 {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &set, 0);
     signal(SIGUSR1, handler);
     target = start(receiver);
     pthread_t other = start(sender);

@@ -2,7 +2,7 @@
 // expect: clean
 // tsan: skip it knows no edge from the sender to sigwait
 #include <signal.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

@@ -1,7 +1,7 @@
 // sigwait gets what the sender did before.
 // expect: data-race global=data op=write,read lines=A,B
 #include <signal.h>
-#include "threads.h"
+#include "start.h"
 
 int data;
 int seen;

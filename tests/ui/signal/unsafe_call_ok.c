@@ -2,7 +2,7 @@
 // expect: clean
 #include <signal.h>
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 void *volatile kept;
 

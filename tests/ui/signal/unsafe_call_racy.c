@@ -3,7 +3,7 @@
 // golden: clang
 #include <signal.h>
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 void *volatile kept;
 

@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 __attribute__((noinline)) void say(void)
 {

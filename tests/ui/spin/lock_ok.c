@@ -1,6 +1,6 @@
 // Spin locks order like mutexes.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int value;
 pthread_spinlock_t lock;

@@ -1,6 +1,6 @@
 // Spin locks order like mutexes.
 // expect: data-race global=value op=write,write lines=A,B locks=1,0
-#include "threads.h"
+#include "start.h"
 
 int value;
 pthread_spinlock_t lock;

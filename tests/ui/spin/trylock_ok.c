@@ -1,7 +1,7 @@
 // A spin try-lock that answers EBUSY holds nothing.
 // expect: clean
 #include <errno.h>
-#include "threads.h"
+#include "start.h"
 
 int value;
 pthread_spinlock_t lock;

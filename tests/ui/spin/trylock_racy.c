@@ -1,7 +1,7 @@
 // A spin try-lock that answers EBUSY holds nothing.
 // expect: data-race global=value op=write,write lines=A,B locks=1,0
 #include <errno.h>
-#include "threads.h"
+#include "start.h"
 
 int value;
 pthread_spinlock_t lock;

@@ -1,6 +1,6 @@
 // A thread cancelled in pthread_cond_wait holds the mutex again in its clean-up handler.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int state;
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

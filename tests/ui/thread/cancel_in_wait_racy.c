@@ -1,6 +1,6 @@
 // A thread cancelled in pthread_cond_wait holds the mutex again in its clean-up handler.
 // expect: data-race global=state op=write,write lines=A,B
-#include "threads.h"
+#include "start.h"
 
 int state;
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -10,7 +10,8 @@ void clean_up(void *argument)
 {
     (void)argument;
     pthread_mutex_unlock(&lock);
-    hidden_reach(2);
+    hidden_pass();
+    hidden_reach(3);
     state = 2; // B
 }
 
@@ -31,10 +32,11 @@ int main(void)
     pthread_t thread = start(waiter);
     hidden_reach(1);
     pthread_cancel(thread);
+    hidden_reach(2);
     pthread_mutex_lock(&lock);
     state = 1; // A
-    hidden_pass();
     pthread_mutex_unlock(&lock);
+    hidden_pass();
     join(thread);
     return 0;
 }

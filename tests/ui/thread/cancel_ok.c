@@ -1,7 +1,7 @@
 // A cancelled thread runs its clean-up handlers; join orders them.
 // expect: clean
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 int cleaned;
 

@@ -1,7 +1,7 @@
 // A cancelled thread runs its clean-up handlers; join orders them.
 // expect: data-race global=cleaned op=write,read lines=A,B
 #include <unistd.h>
-#include "threads.h"
+#include "start.h"
 
 int cleaned;
 

@@ -1,6 +1,6 @@
 // What main did before pthread_create is seen by the thread; what it does afterwards is not.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int config;
 int seen;

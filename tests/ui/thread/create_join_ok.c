@@ -1,6 +1,6 @@
 // The end of a thread comes before the return of pthread_join, and not earlier.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int result;
 

@@ -1,6 +1,6 @@
 // The end of a thread comes before the return of pthread_join, and not earlier.
 // expect: data-race global=result op=write,read lines=A,B
-#include "threads.h"
+#include "start.h"
 
 int result;
 

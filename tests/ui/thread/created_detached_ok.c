@@ -1,6 +1,6 @@
 // A thread created detached is no leak, and is ordered like any other.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int result;
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,6 +1,6 @@
 // A thread created detached is no leak, and is ordered like any other.
 // expect: data-race global=result op=write,read lines=A,B
-#include "threads.h"
+#include "start.h"
 
 int result;
 

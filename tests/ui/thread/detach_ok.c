@@ -1,7 +1,7 @@
 // A detached thread is ordered by what it signals, not by its end.
 // expect: clean
 #include <semaphore.h>
-#include "threads.h"
+#include "start.h"
 
 int result;
 sem_t done;

@@ -1,7 +1,7 @@
 // A detached thread is ordered by what it signals, not by its end.
 // expect: data-race global=result op=write,read lines=A,B
 #include <semaphore.h>
-#include "threads.h"
+#include "start.h"
 
 int result;
 sem_t done;

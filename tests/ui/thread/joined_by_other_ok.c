@@ -1,6 +1,6 @@
 // A join by one thread orders only that thread.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int data;
 pthread_t producer_thread;

@@ -1,6 +1,6 @@
 // A join by one thread orders only that thread.
 // expect: data-race global=data op=write,read lines=A,B
-#include "threads.h"
+#include "start.h"
 
 int data;
 pthread_t producer_thread;

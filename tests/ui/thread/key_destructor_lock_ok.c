@@ -1,6 +1,6 @@
 // Key destructors that take locks and free memory, in many threads.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 pthread_key_t key;
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

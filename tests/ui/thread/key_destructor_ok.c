@@ -1,6 +1,6 @@
 // The destructor of thread-specific data runs in the dying thread.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int destroyed;
 pthread_key_t key;

@@ -1,6 +1,6 @@
 // The destructor of thread-specific data runs in the dying thread.
 // expect: data-race global=destroyed op=write,read lines=A,B
-#include "threads.h"
+#include "start.h"
 
 int destroyed;
 pthread_key_t key;

@@ -2,7 +2,7 @@
 // expect: clean
 // options: thread-leaks=off
 // tsan: skip its option has another name
-#include "threads.h"
+#include "start.h"
 
 void *worker(void *arg)
 {

@@ -1,6 +1,6 @@
 // A thread that nobody joins or detaches before the end.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 void *worker(void *arg)
 {

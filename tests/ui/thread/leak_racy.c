@@ -1,7 +1,7 @@
 // A thread that nobody joins or detaches before the end.
 // expect: thread-leak lines=A
 // golden: clang
-#include "threads.h"
+#include "start.h"
 
 void *worker(void *arg)
 {

@@ -1,6 +1,6 @@
 // The classic: the address of the loop variable as the thread's argument.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int got[2];
 

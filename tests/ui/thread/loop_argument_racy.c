@@ -1,6 +1,6 @@
 // The classic: the address of the loop variable as the thread's argument.
 // expect: data-race stack=index op=read,write lines=A,B
-#include "threads.h"
+#include "start.h"
 
 int got[2];
 

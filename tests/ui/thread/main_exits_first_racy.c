@@ -1,6 +1,6 @@
 // main leaves by pthread_exit while a thread goes on.
 // expect: data-race global=result op=write,write lines=A,B
-#include "threads.h"
+#include "start.h"
 
 int result;
 pthread_t main_thread;

@@ -1,6 +1,6 @@
 // A grandchild knows what its grandparent did before the creation, and nothing later.
 // expect: data-race global=base op=write,read lines=A,B
-#include "threads.h"
+#include "start.h"
 
 int base;
 int seen;

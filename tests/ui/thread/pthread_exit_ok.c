@@ -1,6 +1,6 @@
 // pthread_exit deep in a thread ends it; join orders what came before.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int result;
 

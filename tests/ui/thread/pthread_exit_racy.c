@@ -1,6 +1,6 @@
 // pthread_exit deep in a thread ends it; join orders what came before.
 // expect: data-race global=result op=write,read lines=A,B
-#include "threads.h"
+#include "start.h"
 
 int result;
 

@@ -1,6 +1,6 @@
 // The value that join hands over points to memory that the thread filled.
 // expect: clean
-#include "threads.h"
+#include "start.h"
 
 int *early;
 

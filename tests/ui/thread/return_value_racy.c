@@ -1,6 +1,7 @@
 // The value that join hands over points to memory that the thread filled.
+// tsan: skip it may name the allocation instead of the write
 // expect: data-race heap=400 op=write,read size=4,4 lines=A,B alloc=C
-#include "threads.h"
+#include "start.h"
 
 int *early;
 

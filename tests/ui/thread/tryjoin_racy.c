@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sched.h>
-#include "threads.h"
+#include "start.h"
 
 int result;
 

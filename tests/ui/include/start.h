@@ -1,6 +1,6 @@
 // Start and join the threads of a test program in a few words.
-#ifndef THREADS_H
-#define THREADS_H
+#ifndef START_H
+#define START_H
 
 #include <pthread.h>
 #include <stdlib.h>
