@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #define MAX_THREADS 64
-#define KEYS 5000
+#define MOST_KEYS 5000
 
 static int port, threads;
-static long operations;
+static long operations, keys_used;
 static uint64_t sums[MAX_THREADS][8];
 
 static uint64_t mix64(uint64_t x) {
@@ -132,7 +132,7 @@ static void *work(void *arg) {
     for (long i = from; i < to; i++) {
         uint64_t r = mix64((uint64_t)i);
         long keys[8];
-        for (int k = 0; k < 8; k++) keys[k] = (long)(mix64(r + (uint64_t)k) % KEYS);
+        for (int k = 0; k < 8; k++) keys[k] = (long)(mix64(r + (uint64_t)k) % (uint64_t)keys_used);
         switch (r % 10) {
         case 0:
         case 1: set(c, keys[0]); break;
@@ -169,8 +169,9 @@ int main(int argc, char **argv) {
     operations = strtol(argv[2], NULL, 10);
     threads = (int)strtol(argv[3], NULL, 10);
     if (threads < 1 || threads > MAX_THREADS) return 2;
+    keys_used = operations / 8 < 16 ? 16 : operations / 8 > MOST_KEYS ? MOST_KEYS : operations / 8;
     struct connection *c = connect_to_server();
-    for (long k = 0; k < KEYS; k++) set(c, k);
+    for (long k = 0; k < keys_used; k++) set(c, k);
     pthread_t t[MAX_THREADS];
     for (intptr_t i = 0; i < threads; i++)
         if (pthread_create(&t[i], NULL, work, (void *)i) != 0) return 2;
@@ -180,7 +181,8 @@ int main(int argc, char **argv) {
         sum += sums[i][0];
     }
     send_all(c, "stats\r\n", 7);
-    while (strcmp(line(c), "END") != 0) sum += 0;
+    while (strcmp(line(c), "END") != 0) {
+    }
     close(c->fd);
     free(c);
     printf("checksum %016llx\n", (unsigned long long)sum);

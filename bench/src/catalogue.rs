@@ -114,7 +114,7 @@ pub const PROGRAMS: [Program; 16] = [
         "memcached",
         "memcached over loopback",
         Kind::Memcached,
-        [40_000, 10_000, 4_000],
+        [40_000, 600, 600],
     ),
 ];
 

@@ -100,6 +100,8 @@ fn pbzip2(layout: &Layout) -> Result<Recipe> {
             "-D_LARGEFILE64_SOURCE",
             "-D_FILE_OFFSET_BITS=64",
             "-DUSE_STACKSIZE_CUSTOMIZATION",
+            // Its literals predate C++11.
+            "-std=gnu++98",
         ]);
         flags.push(include(&bzip2));
         units.push(unit(pbzip2.join(format!("{name}.cpp")), flags));
@@ -177,6 +179,7 @@ fn memcached(layout: &Layout) -> Result<Recipe> {
         "epoll",
         "poll",
         "select",
+        "strlcpy",
     ] {
         let mut flags = words(&["-DHAVE_CONFIG_H", "-fno-strict-aliasing"]);
         for dir in [
@@ -362,16 +365,23 @@ fn in_parallel(jobs: &[CompileJob]) -> Result<()> {
 
 /// The object with the empty hooks.
 fn empty_runtime(layout: &Layout) -> Result<PathBuf> {
-    let source = layout.bench.join("runtime/empty.c");
-    let object = layout.cached_dir("build")?.join("empty-runtime.o");
-    let command = words(&[
-        "clang-19",
-        "-O2",
-        "-c",
-        &source.display().to_string(),
-        "-o",
-        &object.display().to_string(),
-    ]);
-    make(&object, &[source], &command, &[])?;
-    Ok(object)
+    ours(layout, "runtime/empty.c", "empty-runtime.o", "-c")
+}
+
+/// The program that stands between the runner and what it measures; static, so that it is small.
+pub fn launcher(layout: &Layout) -> Result<PathBuf> {
+    ours(layout, "drivers/launch.c", "launch", "-static")
+}
+
+fn ours(layout: &Layout, source: &str, output: &str, flag: &str) -> Result<PathBuf> {
+    let source = layout.bench.join(source);
+    let output = layout.cached_dir("build")?.join(output);
+    let (from, to) = (source.display().to_string(), output.display().to_string());
+    make(
+        &output,
+        &[source],
+        &words(&["clang-19", "-O2", flag, &from, "-o", &to]),
+        &[],
+    )?;
+    Ok(output)
 }

@@ -1,9 +1,10 @@
 //! Runs one process and asks the kernel what it cost.
 //!
-//! `wait4` gives the CPU time and peak memory of exactly that child together with the children it waited for, so a
-//! symbolizer or collector that a tool starts is counted too.
+//! `drivers/launch.c` stands between the runner and the program and calls `wait4`, which gives the CPU time and peak
+//! memory of exactly that child together with the children it waited for, so a symbolizer or collector that a tool starts
+//! is counted too.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -15,13 +16,15 @@ use crate::error::{Error, Result};
 /// One process to run.
 #[derive(Clone, Debug)]
 pub struct Job {
+    /// The built `drivers/launch.c`.
+    pub launcher: PathBuf,
     /// The program and its arguments.
     pub words: Vec<String>,
     pub environment: Vec<(String, String)>,
     pub directory: PathBuf,
     pub stdout: PathBuf,
     pub stderr: PathBuf,
-    /// The process group is killed after this time.
+    /// The program is killed after this time.
     pub limit: Duration,
 }
 
@@ -40,14 +43,14 @@ pub struct Cost {
     pub cpu: f64,
     /// Peak resident memory in KiB.
     pub rss: u64,
-    pub wall: f64,
     pub ended: Ended,
 }
 
 /// A started process.
 pub struct Running {
-    child: Child,
+    launcher: Child,
     pidfd: OwnedFd,
+    report: PathBuf,
     started: Instant,
     limit: Duration,
 }
@@ -55,13 +58,12 @@ pub struct Running {
 impl Job {
     /// Starts the process in its own process group.
     pub fn start(&self) -> Result<Running> {
-        let mut words = self.words.iter();
-        let program = words
-            .next()
-            .ok_or_else(|| Error::new("a job without a program"))?;
-        let mut command = Command::new(program);
+        let report = self.stderr.with_extension("cost");
+        let _ = fs::remove_file(&report);
+        let mut command = Command::new(&self.launcher);
         command
-            .args(words)
+            .arg(&report)
+            .args(&self.words)
             .envs(self.environment.iter().map(|(k, v)| (k, v)))
             .current_dir(&self.directory)
             .stdin(Stdio::null())
@@ -69,22 +71,20 @@ impl Job {
             .stderr(create(&self.stderr)?)
             .process_group(0);
         let started = Instant::now();
-        let child = command
-            .spawn()
-            .map_err(|e| Error::new(format!("cannot start {program}: {e}")))?;
+        let launcher = command.spawn();
+        let launcher = launcher.map_err(|e| Error::io("cannot start", &self.launcher, &e))?;
         // SAFETY: pidfd_open takes a pid and flags and touches no memory of ours.
-        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id() as libc::pid_t, 0) };
+        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, launcher.id() as libc::pid_t, 0) };
         if fd < 0 {
-            return Err(Error::new(format!(
-                "pidfd_open: {}",
-                std::io::Error::last_os_error()
-            )));
+            let error = std::io::Error::last_os_error();
+            return Err(Error::new(format!("pidfd_open: {error}")));
         }
         // SAFETY: the descriptor was just made for us and has no other owner.
         let pidfd = unsafe { OwnedFd::from_raw_fd(fd as i32) };
         Ok(Running {
-            child,
+            launcher,
             pidfd,
+            report,
             started,
             limit: self.limit,
         })
@@ -102,64 +102,70 @@ impl Running {
         readable(&self.pidfd, Duration::ZERO)
     }
 
-    /// Asks the process to stop, as a service manager would.
+    /// Asks the program to stop, as a service manager would.
     pub fn terminate(&self) {
-        // SAFETY: kill touches no memory; the child has not been waited for, so its pid is still its own.
-        unsafe { libc::kill(self.child.id() as libc::pid_t, libc::SIGTERM) };
+        self.signal(libc::SIGTERM);
     }
 
-    /// Kills the whole process group at once.
+    /// Kills the program.
     pub fn kill(&self) {
-        // SAFETY: as above; the child leads a process group of its own.
-        unsafe { libc::kill(-(self.child.id() as libc::pid_t), libc::SIGKILL) };
+        self.signal(libc::SIGUSR1);
     }
 
-    /// Waits until the process ends or its time is over, then says what it cost.
-    pub fn finish(self) -> Result<Cost> {
+    fn signal(&self, number: i32) {
+        // SAFETY: kill touches no memory; the launcher has not been waited for, so its pid is its own.
+        unsafe { libc::kill(self.launcher.id() as libc::pid_t, number) };
+    }
+
+    /// Waits until the program ends or its time is over, then says what it cost.
+    pub fn finish(mut self) -> Result<Cost> {
         let left = self.limit.saturating_sub(self.started.elapsed());
         let over = !readable(&self.pidfd, left);
         if over {
             self.kill();
         }
-        let pid = self.child.id() as libc::pid_t;
-        let mut status = 0;
-        // SAFETY: rusage is plain numbers, for which zero bytes are valid.
-        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: both pointers are to live locals; the child has not been waited for.
-        let got = unsafe { libc::wait4(pid, &mut status, 0, &mut usage) };
-        if got != pid {
-            return Err(Error::new(format!(
-                "wait4: {}",
-                std::io::Error::last_os_error()
-            )));
+        let group = self.launcher.id() as libc::pid_t;
+        let status = self.launcher.wait();
+        if over {
+            // SAFETY: as in `signal`; what the killed program left behind is in the launcher's group.
+            unsafe { libc::kill(-group, libc::SIGKILL) };
         }
-        let wall = self.started.elapsed().as_secs_f64();
-        let ended = if over {
-            Ended::OverLimit
-        } else if libc::WIFEXITED(status) {
-            Ended::Exit(libc::WEXITSTATUS(status))
-        } else {
-            Ended::Signal(libc::WTERMSIG(status))
-        };
-        let cpu = seconds(usage.ru_utime) + seconds(usage.ru_stime);
-        Ok(Cost {
-            cpu,
-            rss: usage.ru_maxrss as u64,
-            wall,
-            ended,
-        })
+        let status = status.map_err(|e| Error::new(format!("waiting for the launcher: {e}")))?;
+        let text = fs::read_to_string(&self.report).unwrap_or_default();
+        parse(&text, over)
+            .ok_or_else(|| Error::new(format!("the launcher ended with {status} and no report")))
     }
 }
 
-fn seconds(t: libc::timeval) -> f64 {
-    t.tv_sec as f64 + t.tv_usec as f64 * 1e-6
+/// Reads the launcher's report.
+fn parse(text: &str, over: bool) -> Option<Cost> {
+    let numbers: Vec<i64> = text
+        .split_whitespace()
+        .filter_map(|w| w.parse().ok())
+        .collect();
+    let &[user, system, rss, status] = numbers.as_slice() else {
+        return None;
+    };
+    let status = status as i32;
+    let ended = if over {
+        Ended::OverLimit
+    } else if libc::WIFEXITED(status) {
+        Ended::Exit(libc::WEXITSTATUS(status))
+    } else {
+        Ended::Signal(libc::WTERMSIG(status))
+    };
+    Some(Cost {
+        cpu: (user + system) as f64 * 1e-6,
+        rss: rss as u64,
+        ended,
+    })
 }
 
 fn create(path: &Path) -> Result<File> {
     File::create(path).map_err(|e| Error::io("cannot write", path, &e))
 }
 
-/// Whether the descriptor becomes readable within this time; a pidfd is readable when its process has ended.
+/// Whether the descriptor becomes readable in this time; a pidfd is when its process has ended.
 fn readable(fd: &OwnedFd, within: Duration) -> bool {
     let end = Instant::now() + within;
     loop {
@@ -178,5 +184,28 @@ fn readable(fd: &OwnedFd, within: Duration) -> bool {
         if n == 0 || left.is_zero() {
             return false;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_launchers_report_is_read() {
+        let cost = parse("1500000 500000 2048 256\n", false).expect("a report");
+        assert_eq!(
+            (cost.cpu, cost.rss, cost.ended),
+            (2.0, 2048, Ended::Exit(1))
+        );
+        assert_eq!(
+            parse("1 1 1 9\n", false).map(|c| c.ended),
+            Some(Ended::Signal(9))
+        );
+        assert_eq!(
+            parse("1 1 1 9\n", true).map(|c| c.ended),
+            Some(Ended::OverLimit)
+        );
+        assert!(parse("", false).is_none());
     }
 }

@@ -38,6 +38,7 @@ pub fn run(layout: &Layout, tools: &[Tool], rounds: u32, quick: bool) -> Result<
             words.push(binary.display().to_string());
             words.push(if quick { "10" } else { "100" }.to_string());
             let cost = Job {
+                launcher: compile::launcher(layout)?,
                 words,
                 environment: Vec::new(),
                 directory: scratch.clone(),

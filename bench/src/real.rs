@@ -138,8 +138,11 @@ fn pbzip2(layout: &Layout) -> Result<PathBuf> {
     let mut make = Command::new("make");
     make.arg("pbzip2")
         .arg(format!("CXX={}", driver(layout, "c++")));
-    make.env("CPPFLAGS", format!("-O2 -g -I{}", bzip2.display()))
-        .env("LDFLAGS", format!("-L{}", bzip2.display()));
+    make.env(
+        "CPPFLAGS",
+        format!("-O2 -g -std=gnu++98 -I{}", bzip2.display()),
+    )
+    .env("LDFLAGS", format!("-L{}", bzip2.display()));
     run_logged(make.current_dir(&pbzip2), &log)?;
     Ok(pbzip2.join("pbzip2"))
 }

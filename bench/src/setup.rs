@@ -27,7 +27,10 @@ pub fn describe() -> Vec<(&'static str, String)> {
             "ThreadSanitizer",
             "clang 19 with Debian's libclang-rt-19-dev, default options, setarch -R".to_string(),
         ),
-        ("Helgrind, DRD", "default options".to_string()),
+        (
+            "Helgrind, DRD",
+            "default options and --fair-sched=try".to_string(),
+        ),
     ]
 }
 

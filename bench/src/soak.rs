@@ -32,6 +32,7 @@ pub fn run(layout: &Layout, seconds: u64, threads: u32) -> Result<String> {
         stdout.display()
     );
     let cost = Job {
+        launcher: compile::launcher(layout)?,
         words: vec![
             binary.display().to_string(),
             seconds.to_string(),

@@ -78,8 +78,8 @@ impl Tool {
     /// What goes before the program on the command line.
     pub fn prefix(self) -> Vec<String> {
         let words: &[&str] = match self {
-            Tool::Helgrind => &["valgrind", "--tool=helgrind"],
-            Tool::Drd => &["valgrind", "--tool=drd"],
+            Tool::Helgrind => &["valgrind", "--fair-sched=try", "--tool=helgrind"],
+            Tool::Drd => &["valgrind", "--fair-sched=try", "--tool=drd"],
             // Its shadow needs a fixed layout, which address randomization can break.
             Tool::Tsan => &["setarch", "-R"],
             Tool::Native | Tool::Empty | Tool::Deadheat => &[],

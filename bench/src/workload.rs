@@ -44,9 +44,18 @@ impl Run<'_> {
         let stdout = scratch.join(format!("{base}.out"));
         let stderr = scratch.join(format!("{base}.err"));
         let mut words = self.prefix.clone().unwrap_or_else(|| self.tool.prefix());
+        if self.program.kind == Kind::Memcached && self.tool.is_valgrind() {
+            // Memcached sets its limit of open files to its 200 connections, and Valgrind, which keeps 12 files to
+            // itself, refuses every hard limit but the one it was started with.
+            words.splice(
+                0..0,
+                ["prlimit".to_string(), "--nofile=212:212".to_string()],
+            );
+        }
         words.push(self.binary.display().to_string());
         words.extend(self.arguments(&scratch, &base)?);
         let mut job = Job {
+            launcher: compile::launcher(self.layout)?,
             words,
             environment: Vec::new(),
             directory: scratch.clone(),
@@ -105,20 +114,8 @@ impl Run<'_> {
                 ]
             }
             Kind::Memcached => {
-                let words = [
-                    "-l",
-                    "127.0.0.1",
-                    "-p",
-                    "-1",
-                    "-U",
-                    "0",
-                    "-u",
-                    "root",
-                    "-m",
-                    "64",
-                    "-t",
-                ];
-                let mut all: Vec<String> = words.iter().map(|w| w.to_string()).collect();
+                let words = "-l 127.0.0.1 -p -1 -U 0 -u root -m 64 -c 200 -t";
+                let mut all: Vec<String> = words.split(' ').map(str::to_string).collect();
                 all.push(threads);
                 all
             }
@@ -146,6 +143,7 @@ impl Run<'_> {
             };
             let output = scratch.join(format!("{base}.client"));
             let cost = Job {
+                launcher: compile::launcher(self.layout)?,
                 words: vec![
                     client.display().to_string(),
                     port,
