@@ -15,9 +15,12 @@ pub enum Loss {
     History,
     /// More different findings than are kept.
     Findings,
+    /// More lock orders than are kept or looked through.
+    LockOrder,
 }
 
-const ALL: [Loss; 5] = [Loss::SharedSlot, Loss::DeepStack, Loss::NoShadow, Loss::History, Loss::Findings];
+const ALL: [Loss; 6] =
+    [Loss::SharedSlot, Loss::DeepStack, Loss::NoShadow, Loss::History, Loss::Findings, Loss::LockOrder];
 
 impl Loss {
     pub fn sentence(self) -> &'static str {
@@ -26,6 +29,7 @@ impl Loss {
             Loss::DeepStack => "calls deeper than the memory for call stacks (their frames are missing in reports)",
             Loss::NoShadow => "accesses not checked because there was no memory left",
             Loss::History => "accesses whose call stack had to be forgotten to keep memory bounded",
+            Loss::LockOrder => "orders of two locks that were not searched for cycles because there are too many",
             Loss::Findings => "findings beyond the largest number that is kept",
         }
     }

@@ -6,10 +6,12 @@ use std_alloc::vec;
 use std_alloc::vec::Vec;
 
 use crate::cell;
+use crate::deadlock::Waits;
 use crate::finding::Findings;
 use crate::heap::Heap;
 use crate::history::{CHUNK_BITS, Histories};
 use crate::intern::Stacks;
+use crate::lock_order::LockOrder;
 use crate::locks::LockSets;
 use crate::loss::Losses;
 use crate::modules::Modules;
@@ -27,6 +29,8 @@ pub struct Runtime {
     pub histories: Histories,
     pub stacks: Stacks,
     pub lock_sets: LockSets,
+    pub lock_order: LockOrder,
+    pub waits: Waits,
     pub syncs: SyncVars,
     pub threads: Threads,
     pub heap: Heap,
@@ -51,6 +55,8 @@ impl Runtime {
             histories: Histories::new(),
             stacks: Stacks::new(),
             lock_sets: LockSets::new(),
+            lock_order: LockOrder::new(),
+            waits: Waits::new(),
             syncs: SyncVars::new(),
             threads: Threads::new(),
             heap: Heap::new(),
@@ -124,6 +130,8 @@ impl Runtime {
             self.shadow.after_fork();
             self.stacks.after_fork();
             self.lock_sets.after_fork();
+            self.lock_order.after_fork();
+            self.waits.after_fork();
             self.syncs.after_fork();
             self.threads.after_fork();
             self.heap.after_fork();

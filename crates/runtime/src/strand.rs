@@ -9,7 +9,7 @@ use deadheat_detect::entry::{self, SEQ_MAX, SEQ_SHIFT};
 use std_alloc::boxed::Box;
 use std_alloc::vec::Vec;
 
-use crate::cell::Step;
+use crate::cell::{Memo, Step};
 use crate::clock::Clock;
 use crate::history::{self, CHUNK, Chunk, Place, Record, SlotHistory, SyncEvent, Touch};
 use crate::intern::{LockSetId, StackId};
@@ -24,6 +24,7 @@ const FIRST_FRAMES: usize = 1 << 10;
 const SITES: usize = 256;
 const CALLS: usize = 256;
 const VARS: usize = 64;
+const LOCK_STEPS: usize = 128;
 
 /// A place that this step has used already, and its number.
 #[derive(Clone, Copy)]
@@ -40,6 +41,23 @@ struct Call {
     pc: u64,
     caller: StackId,
     callee: StackId,
+}
+
+/// A lock taken or given back, with the locks held before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct LockStep {
+    set: LockSetId,
+    lock: SyncId,
+    taken_at: StackId,
+    shared: bool,
+}
+
+impl LockStep {
+    #[inline(always)]
+    fn index(&self) -> usize {
+        let mixed = (self.set.0 as u64) << 40 ^ (self.lock.0 as u64) << 20 ^ self.taken_at.0 as u64;
+        (mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 57) as usize % LOCK_STEPS
+    }
 }
 
 /// What one thread has done so far.
@@ -80,11 +98,15 @@ pub struct Strand {
     /// What relaxed loads saw, for a later acquire fence.
     pub acquirable: Clock,
     stacks: Vec<StackId>,
-    history: Option<&'static SlotHistory>,
+    pub history: Option<&'static SlotHistory>,
     chunk: *mut Chunk,
     sites: [Site; SITES],
     calls: [Call; CALLS],
+    /// What became of cells lately.
+    pub memo: Memo,
     vars: [Option<&'static SyncVar>; VARS],
+    lock_steps: [(LockStep, LockSetId); LOCK_STEPS],
+    unlock_steps: [(LockStep, LockSetId); LOCK_STEPS],
     /// For the interposed functions: what belongs to the OS thread.
     pub os: OsThread,
 }
@@ -97,6 +119,8 @@ pub struct OsThread {
     pub stack_high: usize,
     pub tls_low: usize,
     pub tls_high: usize,
+    /// The innermost `pthread_once` whose routine has not been run.
+    pub once: usize,
 }
 
 const _: () = {
@@ -110,6 +134,8 @@ const _: () = {
 };
 
 const NO_SITE: Site = Site { place: Place(0), caller: StackId(0), locks: LockSetId(0), seq: 0 };
+const NO_LOCK_STEP: (LockStep, LockSetId) =
+    (LockStep { set: LockSetId(0), lock: SyncId(0), taken_at: StackId(0), shared: false }, LockSetId(0));
 const NO_CALL: Call = Call { pc: 0, caller: StackId(0), callee: StackId(0) };
 
 impl Strand {
@@ -142,8 +168,11 @@ impl Strand {
             chunk: core::ptr::null_mut(),
             sites: [NO_SITE; SITES],
             calls: [NO_CALL; CALLS],
+            memo: Memo::new(),
             vars: [None; VARS],
-            os: OsThread { tid: 0, stack_low: 0, stack_high: 0, tls_low: 0, tls_high: 0 },
+            lock_steps: [NO_LOCK_STEP; LOCK_STEPS],
+            unlock_steps: [NO_LOCK_STEP; LOCK_STEPS],
+            os: OsThread { tid: 0, stack_low: 0, stack_high: 0, tls_low: 0, tls_high: 0, once: 0 },
         }
     }
 
@@ -381,12 +410,32 @@ impl Strand {
 
     // ---- locks and synchronization objects ----
 
-    pub fn took_lock(&mut self, rt: &Runtime, lock: SyncId, mode: Mode, taken_at: StackId) {
+    /// The strand holds one more lock; true if it may not have taken this one, here and with these others, before.
+    #[inline]
+    pub fn took_lock(&mut self, rt: &Runtime, lock: SyncId, mode: Mode, taken_at: StackId) -> bool {
+        let step = LockStep { set: self.locks, lock, taken_at, shared: mode == Mode::Shared };
+        let index = step.index();
+        let (cached, with) = self.lock_steps[index];
+        if cached == step {
+            self.locks = with;
+            return false;
+        }
         self.locks = rt.lock_sets.with(self.locks, HeldLock { lock, mode, taken_at });
+        self.lock_steps[index] = (step, self.locks);
+        true
     }
 
+    #[inline]
     pub fn gave_lock(&mut self, rt: &Runtime, lock: SyncId) {
+        let step = LockStep { set: self.locks, lock, taken_at: StackId(0), shared: false };
+        let index = step.index();
+        let (cached, without) = self.unlock_steps[index];
+        if cached == step {
+            self.locks = without;
+            return;
+        }
         self.locks = rt.lock_sets.without(self.locks, lock);
+        self.unlock_steps[index] = (step, self.locks);
     }
 
     /// The synchronization object at `addr`, from this strand's cache. One that was removed has another address.

@@ -49,6 +49,14 @@ impl SpinLock {
         }
     }
 
+    /// For the child of a fork, in which only one thread is left: whoever held the lock is gone.
+    ///
+    /// # Safety
+    /// No other thread may exist.
+    pub unsafe fn force_unlock(&self) {
+        self.state.store(FREE, Ordering::Release);
+    }
+
     #[inline]
     pub fn unlock(&self) {
         if self.state.swap(FREE, Ordering::Release) == WAITED_FOR {
@@ -90,7 +98,14 @@ impl<T> Locked<T> {
     /// # Safety
     /// No other thread may exist.
     pub unsafe fn force_unlock(&self) {
-        self.lock.state.store(FREE, Ordering::Release);
+        // SAFETY: by the contract.
+        unsafe { self.lock.force_unlock() };
+    }
+}
+
+impl<T: Default> Default for Locked<T> {
+    fn default() -> Self {
+        Locked::new(T::default())
     }
 }
 

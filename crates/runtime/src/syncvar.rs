@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashTable;
 use std_alloc::boxed::Box;
+use std_alloc::sync::Arc;
 use std_alloc::vec::Vec;
 
 use crate::clock::Clock;
@@ -94,9 +95,8 @@ pub struct Usage {
     pub waiters: u32,
     pub partner: usize,
     /// For a barrier: what the present and the previous round gathered, and how many threads a round takes.
-    pub rounds: [Clock; 2],
+    pub rounds: [Option<Arc<Locked<Clock>>>; 2],
     pub arrived: u32,
-    pub left: u32,
     pub parties: u32,
     pub round: u32,
 }
@@ -151,7 +151,14 @@ impl State {
         }
     }
 
+    /// A new object at the same address: another number, nothing remembered.
+    pub fn renew(&mut self, kind: Kind, id: SyncId) {
+        self.clock.clear();
+        *self = State { kind, id, clock: core::mem::take(&mut self.clock), last: None, more: None };
+    }
+
     /// How the object is used.
+    #[inline]
     pub fn usage(&mut self) -> &mut Usage {
         self.more.get_or_insert_with(Box::default)
     }
@@ -314,11 +321,8 @@ impl SyncVars {
         };
         // An atomic has no identity in reports, so it takes no number.
         let id = if kind == Kind::Atomic { SyncId(0) } else { self.name(addr, kind, StackId(0)) };
-        var.with(|state| {
-            // The clock keeps its memory: objects with a count in them come and go.
-            state.clock.clear();
-            *state = State { kind, id, clock: core::mem::take(&mut state.clock), last: None, more: None };
-        });
+        // The clock keeps its memory: objects with a count in them come and go.
+        var.with(|state| state.renew(kind, id));
         var
     }
 

@@ -1,0 +1,127 @@
+//! Spin locks.
+
+use core::ffi::{c_int, c_void};
+
+use crate::access::{self, leave};
+use crate::deadlock::For;
+use crate::history::Touch;
+use crate::intern::StackId;
+use crate::interpose;
+use crate::interpose::Call;
+use crate::locking::{self, Got};
+use crate::locks::Mode;
+use crate::misuse;
+use crate::runtime::RT;
+use crate::syncvar::Kind;
+
+fn before(call: &mut Call, lock: *const c_void) -> StackId {
+    let here = call.here;
+    let Some(s) = call.strand() else { return StackId(0) };
+    s.enter();
+    let at = s.stack_at(&RT, here);
+    if s.cached_var(lock as usize).is_none() {
+        RT.syncs.get(s, lock as usize, Kind::SpinLock);
+        access::access(&RT, s, lock as usize, 1, Touch::AtomicRead, here);
+    }
+    leave(s);
+    at
+}
+
+fn got(call: &mut Call, lock: *const c_void, how: Got, at: StackId) {
+    if let Some(s) = call.strand() {
+        s.enter();
+        locking::took(&RT, s, lock as usize, Kind::SpinLock, Mode::Exclusive, how, at);
+        leave(s);
+    }
+}
+
+/// The lock is not free: looks whether it ever will be. False if nobody looks.
+#[cold]
+fn look_for_owner(call: &mut Call, lock: *const c_void, at: StackId) {
+    let Some(s) = call.strand() else { return };
+    s.enter();
+    let var = RT.syncs.get(s, lock as usize, Kind::SpinLock);
+    let me = s.thread;
+    let (id, mine) = var.with(|state| {
+        let id = locking::settle(&RT, state, lock as usize, Kind::SpinLock);
+        (id, state.usage().owner == Some(me))
+    });
+    if mine {
+        misuse::double_lock(&RT, s, var, at);
+        if RT.options.deadlock.on() && RT.options.misuse.on() {
+            crate::halt(&RT);
+        }
+    }
+    RT.waits.begin(&RT, s, For::Lock(var, id, Mode::Exclusive), at);
+    leave(s);
+}
+
+interpose! {
+    unsafe fn pthread_spin_init(lock: *mut c_void, shared: c_int) -> c_int |call, real| {
+        // SAFETY: the program's own call.
+        let result = unsafe { real(lock, shared) };
+        let here = call.here;
+        if let (0, Some(s)) = (result, call.strand()) {
+            s.enter();
+            let at = s.stack_at(&RT, here);
+            access::access(&RT, s, lock as usize, 1, Touch::Write, here);
+            locking::created(&RT, s, lock as usize, Kind::SpinLock, at);
+            leave(s);
+        }
+        result
+    }
+
+    unsafe fn pthread_spin_destroy(lock: *mut c_void) -> c_int |call, real| {
+        let here = call.here;
+        if let Some(s) = call.strand() {
+            s.enter();
+            let at = s.stack_at(&RT, here);
+            access::access(&RT, s, lock as usize, 1, Touch::Destroy, here);
+            locking::destroyed(&RT, s, lock as usize, Kind::SpinLock, at);
+            leave(s);
+        }
+        // SAFETY: the program's own call.
+        unsafe { real(lock) }
+    }
+
+    unsafe fn pthread_spin_lock(lock: *mut c_void) -> c_int |call, real| {
+        let at = before(&mut call, lock);
+        // SAFETY: the program's own call; a try that succeeds is a lock.
+        if unsafe { pthread_spin_trylock::real()(lock) } != 0 {
+            look_for_owner(&mut call, lock, at);
+            // SAFETY: the program's own call.
+            let result = unsafe { real(lock) };
+            if let Some(s) = call.strand() {
+                s.enter();
+                RT.waits.end(s);
+                leave(s);
+            }
+            if result != 0 {
+                return result;
+            }
+        }
+        got(&mut call, lock, Got::Waiting, at);
+        0
+    }
+
+    unsafe fn pthread_spin_trylock(lock: *mut c_void) -> c_int |call, real| {
+        let at = before(&mut call, lock);
+        // SAFETY: the program's own call.
+        let result = unsafe { real(lock) };
+        if result == 0 {
+            got(&mut call, lock, Got::Trying, at);
+        }
+        result
+    }
+
+    unsafe fn pthread_spin_unlock(lock: *mut c_void) -> c_int |call, real| {
+        let at = before(&mut call, lock);
+        if let Some(s) = call.strand() {
+            s.enter();
+            locking::giving(&RT, s, lock as usize, Kind::SpinLock, at);
+            leave(s);
+        }
+        // SAFETY: the program's own call.
+        unsafe { real(lock) }
+    }
+}

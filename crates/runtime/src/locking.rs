@@ -1,0 +1,226 @@
+//! Locks being taken and given back: what every kind of lock (pthread, C11, annotated) tells the detector.
+//!
+//! | event        | clock of the lock L, of its readers R, of the strand C |
+//! |--------------|---------------------------------------------------------|
+//! | write lock   | C := C ⊔ L ⊔ R                                          |
+//! | read lock    | C := C ⊔ L                                              |
+//! | write unlock | L := C, R := 0, new step                                |
+//! | read unlock  | R := R ⊔ C, new step                                    |
+//!
+//! A lock is noted as taken after the real one was got, and as given back before the real one is let go: so who is
+//! noted as an owner surely is one, which is what [`crate::deadlock`] stands on. Callers are inside the runtime.
+
+use std_alloc::vec::Vec;
+
+use crate::intern::StackId;
+use crate::locks::Mode;
+use crate::lock_order;
+use crate::misuse;
+use crate::runtime::Runtime;
+use crate::strand::Strand;
+use crate::syncvar::{Kind, State, SyncId, SyncVar};
+use crate::threads::ThreadId;
+
+/// How a lock was got.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Got {
+    /// By a call that waits for it: then the order of locks matters.
+    Waiting,
+    /// By a call that does not wait (or not for ever).
+    Trying,
+}
+
+/// What came of giving back a lock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Gave {
+    /// It is free of this strand.
+    All,
+    /// One level of a recursive one.
+    Level,
+    /// It was held in another way, by nobody, or by somebody else; [`misuse`] has been told if that is to be told.
+    Wrong,
+}
+
+/// The number of the object, which it gets now if it was no lock before.
+pub fn settle(rt: &Runtime, state: &mut State, addr: usize, kind: Kind) -> SyncId {
+    if state.kind != kind {
+        if state.id == SyncId(0) {
+            state.id = rt.syncs.name(addr, kind, StackId(0));
+        } else {
+            let created = state.usage().created;
+            rt.syncs.rename(state.id, kind, created);
+        }
+        state.kind = kind;
+    }
+    state.id
+}
+
+/// `s` has the lock at `addr` now.
+#[inline]
+pub fn took(rt: &Runtime, s: &mut Strand, addr: usize, kind: Kind, mode: Mode, got: Got, at: StackId) {
+    let var = rt.syncs.get(s, addr, kind);
+    let me = s.thread;
+    let (id, first, odd) = var.with(|state| {
+        let id = settle(rt, state, addr, kind);
+        if s.ignore_sync == 0 {
+            state.acquire(rt, s);
+            if mode == Mode::Exclusive && kind == Kind::RwLock {
+                state.acquire_readers(rt, s);
+            }
+        }
+        let usage = state.usage();
+        let first = match mode {
+            Mode::Exclusive if usage.owner == Some(me) => {
+                usage.depth += 1;
+                false
+            }
+            Mode::Exclusive => {
+                usage.owner = Some(me);
+                usage.depth = 1;
+                usage.taken_at = at;
+                true
+            }
+            Mode::Shared => share(&mut usage.sharers, me),
+        };
+        (id, first, usage.destroyed.is_some())
+    });
+    if odd {
+        misuse::use_after_destroy(rt, s, var, at);
+    }
+    if first {
+        let before = s.locks;
+        let new = s.took_lock(rt, id, mode, at);
+        if new && got == Got::Waiting && before.0 != 0 && rt.options.lock_order.on() {
+            lock_order::took_while_holding(rt, s, before, id, mode, at);
+        }
+        s.note(if mode == Mode::Exclusive { "lock" } else { "rdlock" }, id, at);
+    }
+}
+
+/// One more hold of a reader; true if it is his first.
+fn share(sharers: &mut Vec<(ThreadId, u32)>, me: ThreadId) -> bool {
+    if let Some(mine) = sharers.iter_mut().find(|(thread, _)| *thread == me) {
+        mine.1 += 1;
+        return false;
+    }
+    sharers.push((me, 1));
+    true
+}
+
+/// One hold less of a reader; none if he has none, else how many are left.
+fn unshare(sharers: &mut Vec<(ThreadId, u32)>, me: ThreadId) -> Option<u32> {
+    let at = sharers.iter().position(|(thread, _)| *thread == me)?;
+    sharers[at].1 -= 1;
+    let left = sharers[at].1;
+    if left == 0 {
+        sharers.swap_remove(at);
+    }
+    Some(left)
+}
+
+/// `s` is about to give back the lock at `addr`, in whichever way it holds it.
+#[inline]
+pub fn giving(rt: &Runtime, s: &mut Strand, addr: usize, kind: Kind, at: StackId) -> Gave {
+    let var = rt.syncs.get(s, addr, kind);
+    let me = s.thread;
+    let (id, gave, mode, odd) = var.with(|state| {
+        let id = settle(rt, state, addr, kind);
+        let usage = state.usage();
+        let odd = usage.destroyed.is_some();
+        if usage.owner == Some(me) {
+            usage.depth -= 1;
+            if usage.depth > 0 {
+                return (id, Gave::Level, Mode::Exclusive, odd);
+            }
+            usage.owner = None;
+            if kind == Kind::RwLock {
+                usage.readers.clear();
+            }
+            if s.ignore_sync == 0 {
+                state.release_store(s);
+            }
+            return (id, Gave::All, Mode::Exclusive, odd);
+        }
+        match unshare(&mut usage.sharers, me) {
+            None => (id, Gave::Wrong, Mode::Shared, odd),
+            Some(left) => {
+                if s.ignore_sync == 0 {
+                    state.release_reader(s);
+                }
+                (id, if left == 0 { Gave::All } else { Gave::Level }, Mode::Shared, odd)
+            }
+        }
+    });
+    match gave {
+        Gave::All => {
+            s.gave_lock(rt, id);
+            s.note(if mode == Mode::Exclusive { "unlock" } else { "rdunlock" }, id, at);
+        }
+        Gave::Level => {}
+        Gave::Wrong => {
+            if !odd {
+                misuse::wrong_unlock(rt, s, var, at);
+            }
+        }
+    }
+    if odd {
+        misuse::use_after_destroy(rt, s, var, at);
+    }
+    gave
+}
+
+/// The object at `addr` is made new: another identity, nothing remembered.
+pub fn created(rt: &Runtime, s: &mut Strand, addr: usize, kind: Kind, at: StackId) -> &'static SyncVar {
+    let var = rt.syncs.get(s, addr, kind);
+    let old = var.with(|state| {
+        let old = state.id;
+        let id = rt.syncs.name(addr, kind, at);
+        state.renew(kind, id);
+        state.usage().created = at;
+        old
+    });
+    lock_order::forget(rt, old);
+    var
+}
+
+/// The object at `addr` is destroyed.
+pub fn destroyed(rt: &Runtime, s: &mut Strand, addr: usize, kind: Kind, at: StackId) {
+    let var = rt.syncs.get(s, addr, kind);
+    let me = s.thread;
+    let (id, held, before) = var.with(|state| {
+        let id = settle(rt, state, addr, kind);
+        let usage = state.usage();
+        let held = usage.owner.is_some() || !usage.sharers.is_empty() || usage.waiters > 0;
+        (id, held, usage.destroyed.replace((me, at)))
+    });
+    if before.is_some() {
+        misuse::use_after_destroy_by(rt, s, var, at, before);
+    } else if held {
+        misuse::destroy_locked(rt, s, var, at);
+    }
+    s.gave_lock(rt, id);
+    lock_order::forget(rt, id);
+}
+
+/// The memory of an object is gone (freed, unmapped) with the object in it.
+pub fn memory_gone(rt: &Runtime, s: &mut Strand, var: &'static SyncVar, at: StackId) {
+    let me = s.thread;
+    let (id, held) = var.with(|state| {
+        let lock = matches!(state.kind, Kind::Mutex | Kind::RecursiveMutex | Kind::RwLock | Kind::SpinLock);
+        if !lock {
+            return (state.id, false);
+        }
+        let id = state.id;
+        let usage = state.usage();
+        // A lock that another thread holds may be one that a racing free takes away: the race itself is told.
+        (id, usage.destroyed.is_none() && usage.owner == Some(me))
+    });
+    if id == SyncId(0) {
+        return;
+    }
+    if held {
+        misuse::destroy_locked(rt, s, var, at);
+        s.gave_lock(rt, id);
+    }
+    lock_order::forget(rt, id);
+}
