@@ -38,6 +38,7 @@ static void new_step(void) {
 
 static __attribute__((noinline)) uint64_t read_all(const uint64_t *p, long n) {
     uint64_t sum = 0;
+    __asm__ volatile("" ::: "memory"); // keeps the call from being moved out of the caller's loop
 #pragma clang loop vectorize(disable) unroll(disable)
     for (long i = 0; i < n; i++) sum += p[i];
     return sum;

@@ -258,7 +258,7 @@ pub fn text_file(scratch: &Path, size: u64) -> Result<PathBuf> {
             text.push(b'a' + (letters % 26) as u8);
             letters /= 26;
         }
-        text.push(if seed % 11 == 0 { b'\n' } else { b' ' });
+        text.push(if seed.is_multiple_of(11) { b'\n' } else { b' ' });
     }
     text.truncate(size as usize);
     fs::write(&path, text).map_err(|e| Error::io("cannot write", &path, &e))?;
