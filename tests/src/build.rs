@@ -55,6 +55,13 @@ pub fn build(tool: &Tool, program: &Program, compiler: Compiler, folder: &Path) 
     Ok(Built { program: output, shared })
 }
 
+/// Builds one C file without directives.
+pub fn compile_file(tool: &Tool, compiler: Compiler, source: &Path, include: &Path, output: &Path, folder: &Path) -> Result<(), String> {
+    let mut command = driver(tool, compiler, Language::C);
+    command.args(["-g", "-O1", "-w", "-pthread", "-I"]).arg(include).arg(source).arg("-o").arg(output);
+    compile(command, folder, "compile")
+}
+
 fn include(program: &Program) -> PathBuf {
     let depth = Path::new(&program.name).components().count();
     program.path.ancestors().nth(depth).unwrap_or(Path::new(".")).join("include")

@@ -10,6 +10,7 @@
 //! | `build` | compiling a program and its libraries |
 //! | `check` | one program with one compiler, from the source to the verdict |
 //! | `golden` | text reports, kept as files |
+//! | `random` | random programs, judged by the naive detector |
 //! | `oracle` | ThreadSanitizer in Deadheat's place, to check the programs themselves |
 #![forbid(unsafe_code)]
 
@@ -20,4 +21,5 @@ pub mod golden;
 pub mod judge;
 pub mod oracle;
 pub mod process;
+pub mod random;
 pub mod seen;

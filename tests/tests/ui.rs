@@ -10,6 +10,7 @@
 use deadheat_tests::build::Tool;
 use deadheat_tests::check::check;
 use deadheat_tests::directive::{Compiler, programs};
+use deadheat_tests::random::{self, Family};
 use libtest_mimic::{Arguments, Trial};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -65,7 +66,29 @@ fn trials(arguments: &Arguments) -> Result<Vec<Trial>, String> {
             trials.push(Trial::test(name, test).with_ignored_flag(skip));
         }
     }
+    if let Tool::Deadheat(deadheat) = tool.as_ref() {
+        trials.extend(random_trials(deadheat, &ui.join("include"), &work));
+    }
     Ok(trials)
+}
+
+/// Programs of each family of random ones.
+const RANDOM: u64 = 4;
+
+fn random_trials(deadheat: &Path, include: &Path, work: &Path) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for family in Family::ALL {
+        for number in 1..=RANDOM {
+            for compiler in Compiler::ALL {
+                let name = format!("random/{}-{number} {}", family.name(), compiler.name());
+                let folder = work.join(name.replace(['/', ' '], "-"));
+                let (deadheat, include) = (deadheat.to_owned(), include.to_owned());
+                let test = move || random::check(&deadheat, family, number, compiler, &include, &folder).map_err(Into::into);
+                trials.push(Trial::test(name, test));
+            }
+        }
+    }
+    trials
 }
 
 /// The command under test: `DEADHEAT_BIN`, or built here.
