@@ -97,8 +97,11 @@ pub fn as_markdown(m: &Measured, setup: &[(&'static str, String)], micro: Option
     out
 }
 
-/// Writes a text file.
+/// Writes a text file and the folder it is in.
 pub fn write(path: &Path, text: &str) -> Result<()> {
+    if let Some(dir) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
+        fs::create_dir_all(dir).map_err(|e| Error::io("cannot create", dir, &e))?;
+    }
     fs::write(path, text).map_err(|e| Error::io("cannot write", path, &e))
 }
 
