@@ -4,5 +4,9 @@
 //! `check` watches them for races, `analyze` decides what can be decided before running, `frontend` compiles CUDA
 //! and OpenCL and serves the command line.
 
+pub mod analyze;
 pub mod cfg;
+pub mod check;
+pub mod frontend;
+pub mod machine;
 pub mod ptx;

@@ -1,0 +1,143 @@
+//! The dynamic checker. `run` executes a launch and returns its races and faults as data.
+
+mod cell;
+mod clock;
+mod cross;
+mod pages;
+pub mod race;
+mod stmt;
+mod watcher;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::machine::program::{Kind, Strength};
+use crate::machine::{self, Blind, Launch, LaunchError, Memory, Outcome, Program};
+
+pub use race::{Race, Races, Relation, Side};
+
+/// Which of the paper's schemes runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// Addresses find, statements explain.
+    Both,
+    Addr,
+    Stmt,
+    /// Only run.
+    Off,
+}
+
+/// What to record of an instruction's accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Monitor {
+    Always,
+    /// Decided statically.
+    Never,
+    /// Thread-invariant: one lane is enough. Loop-invariant: once per phase is enough.
+    Reduced { one_lane: bool, once_per_phase: bool },
+}
+
+/// How to check.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    pub scheme: Scheme,
+    /// Independent thread scheduling instead of lockstep.
+    pub independent: bool,
+    /// 32 or 64.
+    pub warp_size: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { scheme: Scheme::Both, independent: false, warp_size: 32 }
+    }
+}
+
+/// What a checked launch found, and what it cost.
+#[derive(Debug, Default)]
+pub struct Checked {
+    pub outcome: Outcome,
+    pub races: Races,
+    /// Lane accesses looked at, and those spared by the static analyzer.
+    pub checked: u64,
+    pub spared: u64,
+    /// Statements that did not fit the table.
+    pub lost: u64,
+    pub stmt_bytes: u64,
+    /// Of one block's shared memory, and of global memory.
+    pub shadow_bytes: u64,
+    pub global_shadow_bytes: u64,
+}
+
+/// Does the program order anything except by barriers?
+fn has_fences(p: &Program) -> bool {
+    p.ops.iter().any(|o| match o.kind {
+        Kind::Fence(_) => true,
+        Kind::Ld { strength, .. } | Kind::St { strength, .. } | Kind::Atom { strength, .. } => {
+            matches!(strength, Strength::Acquire(_) | Strength::Release(_) | Strength::AcqRel(_))
+        }
+        _ => false,
+    })
+}
+
+fn watched<const W: usize>(
+    program: &Program,
+    memory: &Memory,
+    launch: &Launch,
+    options: Options,
+    plan: Vec<Monitor>,
+    output: &(dyn Fn(&str) + Sync),
+) -> Result<Checked, LaunchError> {
+    if options.scheme == Scheme::Off {
+        let outcome = machine::run::<W, Blind>(program, memory, launch, output, &|_| Blind)?;
+        return Ok(Checked { outcome, ..Checked::default() });
+    }
+    let shared = Arc::new(watcher::Shared {
+        options,
+        pages: pages::Pages::new(program.grain),
+        cross: cross::Cross::default(),
+        fences: has_fences(program),
+        plan,
+        blocks: launch.grid.iter().product(),
+        threads: launch.block.iter().product(),
+        results: Default::default(),
+        checked: AtomicU64::new(0),
+        spared: AtomicU64::new(0),
+        lost: AtomicU64::new(0),
+        stmt_peak: AtomicU64::new(0),
+        shadow_bytes: AtomicU64::new(0),
+    });
+    let bytes = program.shared_static + launch.dynamic_shared;
+    let make = |block: u32| watcher::Watcher::<W>::new(Arc::clone(&shared), block, bytes, program.grain);
+    let outcome = machine::run::<W, _>(program, memory, launch, output, &make)?;
+    let races = shared.results.lock().map(|mut r| std::mem::take(&mut *r)).unwrap_or_default();
+    Ok(Checked {
+        outcome,
+        races,
+        checked: shared.checked.load(Ordering::Relaxed),
+        spared: shared.spared.load(Ordering::Relaxed),
+        lost: shared.lost.load(Ordering::Relaxed),
+        stmt_bytes: shared.stmt_peak.load(Ordering::Relaxed),
+        shadow_bytes: shared.shadow_bytes.load(Ordering::Relaxed),
+        global_shadow_bytes: shared.pages.bytes(),
+    })
+}
+
+/// Runs a launch with the checker watching. `plan` says what to record of each instruction; empty means all.
+///
+/// # Errors
+/// A launch that cannot run.
+pub fn run(
+    program: &Program,
+    memory: &Memory,
+    launch: &Launch,
+    options: Options,
+    plan: Vec<Monitor>,
+    output: &(dyn Fn(&str) + Sync),
+) -> Result<Checked, LaunchError> {
+    match options.warp_size {
+        32 => watched::<32>(program, memory, launch, options, plan, output),
+        64 => watched::<64>(program, memory, launch, options, plan, output),
+        other => Err(LaunchError(format!("warps of {other} threads do not exist; use 32 or 64"))),
+    }
+}

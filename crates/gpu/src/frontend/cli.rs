@@ -1,0 +1,197 @@
+//! The command line: `check`, and the other subcommands beside it. Returns the exit code: 0 clean, 1 bugs found,
+//! 2 the tool failed.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+
+use crate::check::Scheme;
+
+use super::ToolError;
+use super::launch::{self, LaunchSpec};
+use super::session::{CheckOptions, Report, check};
+use super::{html, sinks};
+
+const HELP: &str = "\
+Finds races in GPU kernels without a GPU.
+
+usage: deadheat gpu check FILE(.cu|.cl|.ptx) [options]
+
+launch
+  --kernel NAME          kernel to launch (all of the file if left out)
+  --grid X[,Y[,Z]]       blocks (default 1)
+  --block X[,Y[,Z]]      threads per block (default 256)
+  --shared BYTES         dynamic shared memory
+  --arg VALUE            next argument: a number, TYPE:COUNT[:zero|iota|const=V|random[=SEED[,BELOW]]|file=PATH],
+                         or local:BYTES (OpenCL); arguments left out are made up
+  --launch FILE          launches from a TOML file
+
+checking
+  --scheme both|addr|stmt|off   how to check (default both: addresses find, statements explain)
+  --warps lockstep|independent  warp model (default lockstep)
+  --warp-size 32|64
+  --no-static            leave everything to the run
+  --static-only          do not run
+  --uniform-writes       report writes of the same value too
+  --threads N            worker threads (default: one per core)
+  --max-steps N          stop after N warp instructions (default 2000000000)
+
+compiling
+  -I DIR, -D NAME[=V], --cuda-path DIR   passed to clang
+
+output
+  --format text|json|sarif|html
+  --log FILE             write the report there instead
+";
+
+/// Runs a subcommand.
+pub fn main(args: &[String]) -> i32 {
+    match args.first().map(String::as_str) {
+        Some("check") => match run_check(&args[1..]) {
+            Ok(bugs) => i32::from(bugs > 0),
+            Err(e) => fail(&e),
+        },
+        Some("--help" | "-h" | "help") => {
+            print!("{HELP}");
+            0
+        }
+        Some(other) => fail(&ToolError(format!("`{other}` is not a subcommand; see: deadheat gpu --help"))),
+        None => fail(&ToolError("a subcommand is missing; see: deadheat gpu --help".into())),
+    }
+}
+
+fn fail(e: &ToolError) -> i32 {
+    eprintln!("deadheat gpu: {e}");
+    2
+}
+
+/// Options of `check`, read.
+#[derive(Debug)]
+pub struct Parsed {
+    pub check: CheckOptions,
+    pub format: String,
+    pub log: Option<PathBuf>,
+}
+
+/// Reads the options of `check`.
+///
+/// # Errors
+/// An option that is not known or lacks its value.
+pub fn parse(args: &[String]) -> Result<Parsed, ToolError> {
+    let mut o = CheckOptions::new("");
+    let mut spec = LaunchSpec::default();
+    let mut given = false;
+    let mut p = Parsed { check: o.clone(), format: "text".into(), log: None };
+    let mut it = args.iter();
+    let number = |name: &str, v: String| {
+        v.parse::<u64>().map_err(|_| ToolError(format!("{name} wants a number, not `{v}`")))
+    };
+    while let Some(a) = it.next() {
+        let mut value = || it.next().cloned().ok_or_else(|| ToolError(format!("{a} wants a value")));
+        match a.as_str() {
+            "--kernel" => {
+                spec.kernel = Some(value()?);
+                given = true;
+            }
+            "--grid" => {
+                spec.grid = launch::dims(&value()?)?;
+                given = true;
+            }
+            "--block" => {
+                spec.block = launch::dims(&value()?)?;
+                given = true;
+            }
+            "--shared" => {
+                spec.shared = number(a, value()?)?.try_into().map_err(|_| ToolError("--shared is too large".into()))?;
+                given = true;
+            }
+            "--arg" => {
+                spec.args.push(launch::arg(&value()?)?);
+                given = true;
+            }
+            "--launch" => {
+                let f = value()?;
+                let text = std::fs::read_to_string(&f).map_err(|e| ToolError(format!("cannot read {f}: {e}")))?;
+                o.launches.extend(launch::file(&text, &f)?);
+            }
+            "--scheme" => {
+                o.options.scheme = match value()?.as_str() {
+                    "both" => Scheme::Both,
+                    "addr" => Scheme::Addr,
+                    "stmt" => Scheme::Stmt,
+                    "off" => Scheme::Off,
+                    v => return Err(ToolError(format!("`{v}` is not a scheme; use both, addr, stmt or off"))),
+                }
+            }
+            "--warps" => {
+                o.options.independent = match value()?.as_str() {
+                    "lockstep" => false,
+                    "independent" => true,
+                    v => return Err(ToolError(format!("`{v}` is not a warp model; use lockstep or independent"))),
+                }
+            }
+            "--warp-size" => o.options.warp_size = number(a, value()?)? as u32,
+            "--no-static" => o.analyze = false,
+            "--static-only" => o.execute = false,
+            "--uniform-writes" => o.uniform_writes = true,
+            "--threads" => o.workers = number(a, value()?)? as usize,
+            "--max-steps" => o.step_limit = number(a, value()?)?,
+            "--cuda-path" => o.compile.cuda_path = Some(value()?.into()),
+            "-I" | "-D" => {
+                let v = value()?;
+                o.compile.extra.push(format!("{a}{v}"));
+            }
+            "--format" => {
+                p.format = value()?;
+                if !["text", "json", "sarif", "html"].contains(&p.format.as_str()) {
+                    return Err(ToolError(format!("`{}` is not a format; use text, json, sarif or html", p.format)));
+                }
+            }
+            "--log" => p.log = Some(value()?.into()),
+            s if s.starts_with("-I") || s.starts_with("-D") => o.compile.extra.push(s.to_string()),
+            s if s.starts_with('-') => {
+                return Err(ToolError(format!("`{s}` is not an option; see: deadheat gpu --help")));
+            }
+            s if o.file.as_os_str().is_empty() => o.file = s.into(),
+            s => return Err(ToolError(format!("only one file can be checked at a time; `{s}` is the second"))),
+        }
+    }
+    if o.file.as_os_str().is_empty() {
+        return Err(ToolError("which file? For example: deadheat gpu check kernel.cu --grid 8 --block 256".into()));
+    }
+    if given || o.launches.is_empty() {
+        o.launches.push(spec);
+    }
+    p.check = o;
+    Ok(p)
+}
+
+/// The report in the wanted format.
+pub fn render(r: &Report, format: &str, colour: bool) -> String {
+    match format {
+        "json" => sinks::json(r),
+        "sarif" => sinks::sarif(r),
+        "html" => html::page(r),
+        _ => sinks::text(r, colour),
+    }
+}
+
+fn run_check(args: &[String]) -> Result<usize, ToolError> {
+    if args.iter().any(|a| a == "--help" || a == "-h") {
+        print!("{HELP}");
+        return Ok(0);
+    }
+    let p = parse(args)?;
+    // The kernel's own output must not mix with a report on the same stream.
+    let output = |s: &str| {
+        let mut e = std::io::stderr().lock();
+        let _ = e.write_all(s.as_bytes());
+    };
+    let r = check(&p.check, &output)?;
+    let colour = p.log.is_none() && std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let text = render(&r, &p.format, colour);
+    match &p.log {
+        None => print!("{text}"),
+        Some(f) => std::fs::write(f, text).map_err(|e| ToolError(format!("cannot write {}: {e}", f.display())))?,
+    }
+    Ok(r.bugs())
+}

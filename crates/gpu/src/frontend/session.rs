@@ -1,0 +1,283 @@
+//! One file checked: compile, load, analyze, run, collect findings.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::check::{self, Checked, Monitor, Options, Scheme};
+use crate::machine::{Launch, Loaded, Memory, Program};
+use crate::ptx::Ty;
+
+use super::ToolError;
+use super::compile::{CompileOptions, to_ptx};
+use super::finding::{GpuFinding, Scene, findings};
+use super::launch::{Arg, Elem, Init, LaunchSpec, fill};
+use super::names::{pointer_params, short};
+
+/// Everything that a check wants to know.
+#[derive(Clone, Debug)]
+pub struct CheckOptions {
+    pub file: PathBuf,
+    pub launches: Vec<LaunchSpec>,
+    pub options: Options,
+    pub workers: usize,
+    pub step_limit: u64,
+    /// Run the static analyzer first.
+    pub analyze: bool,
+    /// Run the kernel at all.
+    pub execute: bool,
+    pub compile: CompileOptions,
+    /// Show writes of the same value too.
+    pub uniform_writes: bool,
+}
+
+impl CheckOptions {
+    pub fn new(file: impl Into<PathBuf>) -> Self {
+        CheckOptions {
+            file: file.into(),
+            launches: Vec::new(),
+            options: Options::default(),
+            workers: 0,
+            step_limit: 2_000_000_000,
+            analyze: true,
+            execute: true,
+            compile: CompileOptions::default(),
+            uniform_writes: false,
+        }
+    }
+}
+
+/// What one launch gave.
+#[derive(Debug)]
+pub struct LaunchReport {
+    pub kernel: String,
+    pub findings: Vec<GpuFinding>,
+    pub checked: Checked,
+    pub time: Duration,
+    pub analysis: Option<crate::analyze::Summary>,
+    /// Contents of the buffers afterwards, by argument.
+    pub buffers: Vec<(usize, u64, u64)>,
+}
+
+/// What a whole check gave.
+#[derive(Debug, Default)]
+pub struct Report {
+    pub launches: Vec<LaunchReport>,
+    pub notes: Vec<String>,
+}
+
+impl Report {
+    pub fn findings(&self) -> impl Iterator<Item = &GpuFinding> {
+        self.launches.iter().flat_map(|l| l.findings.iter())
+    }
+
+    /// Bugs, not remarks.
+    pub fn bugs(&self) -> usize {
+        self.findings().filter(|f| !f.benign).count()
+    }
+}
+
+/// A made-up argument for a parameter nobody gave: a buffer for what may be a pointer, else the number of threads.
+fn made_up(program: &Program, k: usize, spec: &LaunchSpec) -> Arg {
+    let (_, _, size, ty) = &program.params[k];
+    let threads = spec.grid.iter().chain(&spec.block).map(|x| u64::from(*x)).product::<u64>();
+    let pointer = pointer_params(&program.kernel)
+        .filter(|p| p.len() == program.params.len())
+        .map_or(*size == 8 && !ty.float(), |p| p[k]);
+    if pointer {
+        return Arg::Buffer { elem: Elem::I32, count: (threads * 4).clamp(1 << 14, 1 << 26), init: Init::Iota };
+    }
+    match ty {
+        Ty::F32 | Ty::F64 => Arg::Number(1.0),
+        _ => Arg::Integer(threads.min(i32::MAX as u64) as i64),
+    }
+}
+
+struct Prepared {
+    params: Vec<u8>,
+    extra_shared: u32,
+    buffers: Vec<(usize, u64, u64)>,
+}
+
+/// Puts arguments into memory and lays out the parameter buffer.
+fn prepare(program: &Program, memory: &Memory, spec: &LaunchSpec, notes: &mut Vec<String>) -> Result<Prepared, ToolError> {
+    if spec.args.len() > program.params.len() {
+        return Err(ToolError(format!(
+            "`{}` has {} parameters, {} arguments were given",
+            short(&program.kernel),
+            program.params.len(),
+            spec.args.len()
+        )));
+    }
+    let mut params = vec![0u8; program.param_bytes as usize];
+    let mut made = 0;
+    let mut out = Prepared { params: Vec::new(), extra_shared: 0, buffers: Vec::new() };
+    for (k, (_, off, size, ty)) in program.params.iter().enumerate() {
+        let arg = match spec.args.get(k) {
+            Some(a) => a.clone(),
+            None => {
+                made += 1;
+                made_up(program, k, spec)
+            }
+        };
+        let bytes: Vec<u8> = match arg {
+            Arg::Buffer { elem, count, init } => {
+                let data = fill(elem, count, &init)?;
+                let at = memory
+                    .alloc(&format!("argument {}", k + 1), data.len() as u64, false)
+                    .ok_or_else(|| ToolError(format!("no memory for argument {}", k + 1)))?;
+                memory.write(at, &data);
+                out.buffers.push((k, at, data.len() as u64));
+                at.to_le_bytes().to_vec()
+            }
+            Arg::Local(n) => {
+                // A generic-free local pointer: an offset behind the static and dynamic shared memory.
+                let at = program.shared_static + spec.shared + out.extra_shared;
+                let at = at.next_multiple_of(16);
+                out.extra_shared = at + n as u32 - program.shared_static - spec.shared;
+                u64::from(at).to_le_bytes().to_vec()
+            }
+            Arg::Integer(v) => match ty {
+                Ty::F32 => (v as f32).to_le_bytes().to_vec(),
+                Ty::F64 => (v as f64).to_le_bytes().to_vec(),
+                _ => v.to_le_bytes().to_vec(),
+            },
+            Arg::Number(v) => match ty {
+                Ty::F64 => v.to_le_bytes().to_vec(),
+                Ty::F32 => (v as f32).to_le_bytes().to_vec(),
+                // OpenCL and some compilers declare floats as plain bits.
+                _ if *size == 4 => (v as f32).to_le_bytes().to_vec(),
+                _ => v.to_le_bytes().to_vec(),
+            },
+        };
+        let n = (*size as usize).min(bytes.len());
+        params[*off as usize..*off as usize + n].copy_from_slice(&bytes[..n]);
+    }
+    if made > 0 {
+        notes.push(format!(
+            "{made} argument(s) of `{}` were made up (buffers of counting numbers, sizes from the launch); give them with --arg",
+            short(&program.kernel)
+        ));
+    }
+    out.params = params;
+    Ok(out)
+}
+
+/// Compiles and checks.
+///
+/// # Errors
+/// The file cannot be compiled or the launch cannot run.
+pub fn check(o: &CheckOptions, output: &(dyn Fn(&str) + Sync)) -> Result<Report, ToolError> {
+    let text = to_ptx(&o.file, &o.compile)?;
+    check_ptx(&text, o, output)
+}
+
+/// Checks PTX text.
+///
+/// # Errors
+/// As for `check`.
+pub fn check_ptx(text: &str, o: &CheckOptions, output: &(dyn Fn(&str) + Sync)) -> Result<Report, ToolError> {
+    let name = o.file.display();
+    let module = crate::ptx::parse(text).map_err(|e| ToolError(format!("{name}: {e}")))?;
+    let all: Vec<String> = module.kernels().map(|f| f.name.clone()).collect();
+    if all.is_empty() {
+        return Err(ToolError(format!("{name} has no kernel")));
+    }
+    let mut report = Report::default();
+    let default = [LaunchSpec::default()];
+    let launches = if o.launches.is_empty() { &default[..] } else { &o.launches };
+    for spec in launches {
+        let kernels: Vec<&String> = match &spec.kernel {
+            None => all.iter().collect(),
+            Some(k) => all.iter().filter(|n| *n == k || short(n) == *k || short(n).ends_with(&format!("::{k}"))).collect(),
+        };
+        if kernels.is_empty() {
+            let names: Vec<String> = all.iter().map(|n| short(n)).collect();
+            return Err(ToolError(format!(
+                "no kernel `{}` in {name}; there are: {}",
+                spec.kernel.as_deref().unwrap_or(""),
+                names.join(", ")
+            )));
+        }
+        for k in kernels {
+            // Every launch starts from fresh memory.
+            let memory = Memory::new();
+            let loaded = Loaded::from_module(module.clone(), &memory).map_err(|e| ToolError(format!("{name}: {e}")))?;
+            let one = launch(&loaded, &memory, k, spec, o, &mut report.notes, output)
+                .map_err(|e| ToolError(format!("{name}: {e}")))?;
+            report.launches.push(one);
+        }
+    }
+    Ok(report)
+}
+
+fn launch(
+    loaded: &Loaded,
+    memory: &Memory,
+    kernel: &str,
+    spec: &LaunchSpec,
+    o: &CheckOptions,
+    notes: &mut Vec<String>,
+    output: &(dyn Fn(&str) + Sync),
+) -> Result<LaunchReport, ToolError> {
+    let program = loaded.program(kernel).map_err(|e| ToolError(e.to_string()))?;
+    let prepared = prepare(&program, memory, spec, notes)?;
+    let l = Launch {
+        grid: spec.grid,
+        block: spec.block,
+        dynamic_shared: spec.shared + prepared.extra_shared,
+        params: prepared.params,
+        workers: o.workers,
+        step_limit: o.step_limit,
+        independent: o.options.independent,
+        grid_id: 1,
+    };
+    crate::machine::grid::validate(&program, &l).map_err(|e| ToolError(e.to_string()))?;
+    let scene = Scene {
+        module: &loaded.module,
+        program: &program,
+        memory,
+        grid: l.grid,
+        block: l.block,
+        warp_size: o.options.warp_size,
+        independent: o.options.independent,
+    };
+    let mut found = Vec::new();
+    let mut plan: Vec<Monitor> = Vec::new();
+    let mut analysis = None;
+    if o.analyze && o.options.scheme != Scheme::Off {
+        let a = crate::analyze::run(&scene, &l);
+        found.extend(a.findings);
+        plan = a.plan;
+        notes.extend(a.notes);
+        analysis = Some(a.summary);
+    }
+    let started = Instant::now();
+    let checked = if o.execute {
+        check::run(&program, memory, &l, o.options, plan, output).map_err(|e| ToolError(e.to_string()))?
+    } else {
+        Checked::default()
+    };
+    let time = started.elapsed();
+    for f in findings(&scene, &checked) {
+        if f.benign && !o.uniform_writes {
+            notes.push(format!(
+                "{}:{}: threads write the same value to the same place; not counted as a race (show with --uniform-writes)",
+                f.accesses[0].file, f.accesses[0].line
+            ));
+            continue;
+        }
+        // What was proved before is not said again.
+        let known = found.iter().any(|g: &GpuFinding| {
+            g.kind == f.kind
+                && g.accesses.len() == f.accesses.len()
+                && g.accesses.iter().zip(&f.accesses).all(|(x, y)| x.file == y.file && x.line == y.line)
+        });
+        if !known {
+            found.push(f);
+        }
+    }
+    if checked.lost > 0 {
+        notes.push(format!("{} statements did not fit the statement table and are explained by address only", checked.lost));
+    }
+    Ok(LaunchReport { kernel: short(kernel), findings: found, checked, time, analysis, buffers: prepared.buffers })
+}

@@ -1,0 +1,6 @@
+//! `deadheat-gpu`: the GPU subcommands on their own.
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    std::process::exit(deadheat_gpu::frontend::cli::main(&args));
+}
