@@ -26,13 +26,22 @@ pub struct Built {
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Builds everything into `folder`.
-pub fn build(tool: &Tool, program: &Program, compiler: Compiler, folder: &Path) -> Result<Built, String> {
+pub fn build(
+    tool: &Tool,
+    program: &Program,
+    compiler: Compiler,
+    folder: &Path,
+) -> Result<Built, String> {
     let beside = |name: &str| program.path.with_file_name(name);
     let mut extra = Vec::new();
     if let Some(source) = program.value("plain-shared") {
         let library = folder.join("libplain.so");
         let mut command = Command::new(compiler.command(Language::C));
-        command.args(["-g", "-O1", "-shared", "-fPIC", "-x", "c"]).arg(beside(source)).arg("-o").arg(&library);
+        command
+            .args(["-g", "-O1", "-shared", "-fPIC", "-x", "c"])
+            .arg(beside(source))
+            .arg("-o")
+            .arg(&library);
         compile(command, folder, "plain-shared")?;
         extra.push(library.into_os_string());
         extra.push(format!("-Wl,-rpath,{}", folder.display()).into());
@@ -40,31 +49,61 @@ pub fn build(tool: &Tool, program: &Program, compiler: Compiler, folder: &Path) 
     let shared = program.value("shared").map(|_| folder.join("libplugin.so"));
     if let (Some(library), Some(source)) = (&shared, program.value("shared")) {
         let mut command = driver(tool, compiler, Language::C);
-        command.args(["-g", "-O1", "-shared", "-fPIC", "-x", "c"]).arg(beside(source)).arg("-o").arg(library);
+        command
+            .args(["-g", "-O1", "-shared", "-fPIC", "-x", "c"])
+            .arg(beside(source))
+            .arg("-o")
+            .arg(library);
         compile(command, folder, "shared")?;
     }
     let output = folder.join("program");
     let mut command = driver(tool, compiler, program.language);
-    command.args(["-g", "-O1", "-w", "-pthread", "-I"]).arg(include(program));
+    command
+        .args(["-g", "-O1", "-w", "-pthread", "-I"])
+        .arg(include(program));
     if let Some(standard) = program.value("std") {
         command.arg(format!("-std={standard}"));
     }
-    command.args(program.words("flags")).arg(&program.path).args(extra).args(program.words("libs"));
+    command
+        .args(program.words("flags"))
+        .arg(&program.path)
+        .args(extra)
+        .args(program.words("libs"));
     command.arg("-o").arg(&output);
     compile(command, folder, "compile")?;
-    Ok(Built { program: output, shared })
+    Ok(Built {
+        program: output,
+        shared,
+    })
 }
 
 /// Builds one C file without directives.
-pub fn compile_file(tool: &Tool, compiler: Compiler, source: &Path, include: &Path, output: &Path, folder: &Path) -> Result<(), String> {
+pub fn compile_file(
+    tool: &Tool,
+    compiler: Compiler,
+    source: &Path,
+    include: &Path,
+    output: &Path,
+    folder: &Path,
+) -> Result<(), String> {
     let mut command = driver(tool, compiler, Language::C);
-    command.args(["-g", "-O1", "-w", "-pthread", "-I"]).arg(include).arg(source).arg("-o").arg(output);
+    command
+        .args(["-g", "-O1", "-w", "-pthread", "-I"])
+        .arg(include)
+        .arg(source)
+        .arg("-o")
+        .arg(output);
     compile(command, folder, "compile")
 }
 
 fn include(program: &Program) -> PathBuf {
     let depth = Path::new(&program.name).components().count();
-    program.path.ancestors().nth(depth).unwrap_or(Path::new(".")).join("include")
+    program
+        .path
+        .ancestors()
+        .nth(depth)
+        .unwrap_or(Path::new("."))
+        .join("include")
 }
 
 fn driver(tool: &Tool, compiler: Compiler, language: Language) -> Command {
@@ -92,5 +131,8 @@ fn compile(command: Command, folder: &Path, label: &str) -> Result<(), String> {
     if outcome.status.success() {
         return Ok(());
     }
-    Err(format!("does not compile: {shown}\n{}", tail(&outcome.stderr)))
+    Err(format!(
+        "does not compile: {shown}\n{}",
+        tail(&outcome.stderr)
+    ))
 }

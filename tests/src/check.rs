@@ -16,21 +16,41 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Checks a program; `folder` is its own and is emptied before, and afterwards if all is well.
-pub fn check(tool: &Tool, program: &Program, compiler: Compiler, folder: &Path) -> Result<(), String> {
+pub fn check(
+    tool: &Tool,
+    program: &Program,
+    compiler: Compiler,
+    folder: &Path,
+) -> Result<(), String> {
     clear(folder)?;
-    std::fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    std::fs::create_dir_all(folder)
+        .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
     let built = build(tool, program, compiler, folder)?;
-    let shared = built.shared.as_ref().map_or(String::new(), |path| path.display().to_string());
-    let arguments = program.words("args").into_iter().map(|word| word.replace("{shared}", &shared));
+    let shared = built
+        .shared
+        .as_ref()
+        .map_or(String::new(), |path| path.display().to_string());
+    let arguments = program
+        .words("args")
+        .into_iter()
+        .map(|word| word.replace("{shared}", &shared));
     match tool {
         Tool::Deadheat(deadheat) => {
             let log = folder.join("findings.json");
             let mut command = Command::new(deadheat);
-            command.args(["run", "--format", "json", "--log"]).arg(&log).arg(&built.program).args(arguments);
+            command
+                .args(["run", "--format", "json", "--log"])
+                .arg(&log)
+                .arg(&built.program)
+                .args(arguments);
             surroundings(&mut command, program, folder);
             let outcome = run(command, folder, "run", program.value("stdin"), LIMIT)?;
             let report = read(&log, &outcome)?;
-            judge(program, program.expectations(compiler), &from_report(&report))?;
+            judge(
+                program,
+                program.expectations(compiler),
+                &from_report(&report),
+            )?;
             status(program, compiler, &outcome)?;
             streams(program, &outcome)?;
             footer(program, &report)?;
@@ -44,9 +64,18 @@ pub fn check(tool: &Tool, program: &Program, compiler: Compiler, folder: &Path) 
             command.env("TSAN_OPTIONS", "exitcode=66:suppress_equal_stacks=0:suppress_equal_addresses=0:report_signal_unsafe=1:detect_deadlocks=1");
             let outcome = run(command, folder, "run", program.value("stdin"), LIMIT)?;
             let seen: Vec<Seen> = oracle::parse(&outcome.stderr);
-            judge(program, &oracle::wanted(program.expectations(compiler)), &seen)?;
-            if program.expectations(compiler).is_empty() && outcome.code() != program.exit(compiler) {
-                return Err(format!("ends with {}\n{}", outcome.code(), tail(&outcome.stderr)));
+            judge(
+                program,
+                &oracle::wanted(program.expectations(compiler)),
+                &seen,
+            )?;
+            if program.expectations(compiler).is_empty() && outcome.code() != program.exit(compiler)
+            {
+                return Err(format!(
+                    "ends with {}\n{}",
+                    outcome.code(),
+                    tail(&outcome.stderr)
+                ));
             }
         }
     }
@@ -57,19 +86,29 @@ fn clear(folder: &Path) -> Result<(), String> {
     if !folder.exists() {
         return Ok(());
     }
-    std::fs::remove_dir_all(folder).map_err(|error| format!("cannot empty {}: {error}", folder.display()))
+    std::fs::remove_dir_all(folder)
+        .map_err(|error| format!("cannot empty {}: {error}", folder.display()))
 }
 
 /// Options of whoever runs the tests must not change what the programs report.
 fn surroundings(command: &mut Command, program: &Program, folder: &Path) {
-    command.env_remove("TSAN_OPTIONS").env_remove("DEADHEAT_OPTIONS").current_dir(folder);
+    command
+        .env_remove("TSAN_OPTIONS")
+        .env_remove("DEADHEAT_OPTIONS")
+        .current_dir(folder);
     if let Some(options) = program.value("options") {
         command.env("DEADHEAT_OPTIONS", options);
     }
 }
 
 fn read(log: &Path, outcome: &Outcome) -> Result<Report, String> {
-    let lost = |what: String| format!("{what}; status {}\n{}", outcome.code(), tail(&outcome.stderr));
+    let lost = |what: String| {
+        format!(
+            "{what}; status {}\n{}",
+            outcome.code(),
+            tail(&outcome.stderr)
+        )
+    };
     let text = std::fs::read_to_string(log).map_err(|error| lost(format!("no report: {error}")))?;
     serde_json::from_str(&text).map_err(|error| lost(format!("the report cannot be read: {error}")))
 }
@@ -79,7 +118,11 @@ fn status(program: &Program, compiler: Compiler, outcome: &Outcome) -> Result<()
     if outcome.code() == wanted {
         return Ok(());
     }
-    Err(format!("ends with status {} instead of {wanted}\n{}", outcome.code(), tail(&outcome.stderr)))
+    Err(format!(
+        "ends with status {} instead of {wanted}\n{}",
+        outcome.code(),
+        tail(&outcome.stderr)
+    ))
 }
 
 fn streams(program: &Program, outcome: &Outcome) -> Result<(), String> {
@@ -99,10 +142,20 @@ fn streams(program: &Program, outcome: &Outcome) -> Result<(), String> {
 
 fn footer(program: &Program, report: &Report) -> Result<(), String> {
     for words in program.values("footer") {
-        let plain = report.modules.iter().any(|module| !module.instrumented && module.path.contains(words.as_str()));
-        let said = report.notes.iter().chain(report.losses.iter().map(|loss| &loss.what)).any(|t| t.contains(words.as_str()));
+        let plain = report
+            .modules
+            .iter()
+            .any(|module| !module.instrumented && module.path.contains(words.as_str()));
+        let said = report
+            .notes
+            .iter()
+            .chain(report.losses.iter().map(|loss| &loss.what))
+            .any(|t| t.contains(words.as_str()));
         if !plain && !said {
-            return Err(format!("the footer does not say `{words}`: {:?} {:?}", report.notes, report.losses));
+            return Err(format!(
+                "the footer does not say `{words}`: {:?} {:?}",
+                report.notes, report.losses
+            ));
         }
     }
     Ok(())

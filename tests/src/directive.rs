@@ -100,20 +100,41 @@ pub struct Program {
 }
 
 const KNOWN: &[&str] = &[
-    "expect", "expect-gcc", "expect-clang", "flags", "libs", "std", "compilers", "args", "stdin", "stdout", "stderr",
-    "exit", "options", "shared", "plain-shared", "footer", "golden", "tsan",
+    "expect",
+    "expect-gcc",
+    "expect-clang",
+    "flags",
+    "libs",
+    "std",
+    "compilers",
+    "args",
+    "stdin",
+    "stdout",
+    "stderr",
+    "exit",
+    "options",
+    "shared",
+    "plain-shared",
+    "footer",
+    "golden",
+    "tsan",
 ];
 
 const KEYS: &[&str] = &[
-    "op", "size", "lines", "locks", "threads", "path", "depth", "global", "stack", "tls", "heap", "memory", "alloc",
-    "cycle",
+    "op", "size", "lines", "locks", "threads", "path", "depth", "global", "stack", "tls", "heap",
+    "memory", "alloc", "cycle",
 ];
 
 impl Program {
     /// Reads a program; the error names the file and the line.
     pub fn read(root: &Path, path: &Path) -> Result<Program, String> {
-        let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-        let name = path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        let name = path
+            .strip_prefix(root)
+            .unwrap_or(path)
+            .to_string_lossy()
+            .into_owned();
         Program::parse(path, name, &text)
     }
 
@@ -130,9 +151,15 @@ impl Program {
             values: BTreeMap::new(),
             marks: marks(text),
         };
-        for (index, line) in text.lines().take_while(|line| line.starts_with("//")).enumerate() {
+        for (index, line) in text
+            .lines()
+            .take_while(|line| line.starts_with("//"))
+            .enumerate()
+        {
             let line = line.trim_start_matches('/').trim();
-            let Some((key, value)) = line.split_once(':') else { continue };
+            let Some((key, value)) = line.split_once(':') else {
+                continue;
+            };
             // `std::thread` in a sentence is no directive.
             if !KNOWN.contains(&key) || value.starts_with(':') {
                 continue;
@@ -141,12 +168,17 @@ impl Program {
             if key.starts_with("expect") {
                 let list = program.expect.entry(key.to_owned()).or_default();
                 if value != "clean" {
-                    let expectation = expectation(value)
-                        .map_err(|what| format!("{}:{}: {what}", program.path.display(), index + 1))?;
+                    let expectation = expectation(value).map_err(|what| {
+                        format!("{}:{}: {what}", program.path.display(), index + 1)
+                    })?;
                     list.push(expectation);
                 }
             } else {
-                program.values.entry(key.to_owned()).or_default().push(value.to_owned());
+                program
+                    .values
+                    .entry(key.to_owned())
+                    .or_default()
+                    .push(value.to_owned());
             }
         }
         program.verify()?;
@@ -156,12 +188,21 @@ impl Program {
     fn verify(&self) -> Result<(), String> {
         let fail = |what: String| Err(format!("{}: {what}", self.path.display()));
         if self.expect.is_empty() {
-            return fail("says nothing about its findings; add `// expect: clean` or `// expect: KIND ...`".to_owned());
+            return fail(
+                "says nothing about its findings; add `// expect: clean` or `// expect: KIND ...`"
+                    .to_owned(),
+            );
         }
         for expectation in self.expect.values().flatten() {
-            for mark in ["lines", "alloc"].iter().filter_map(|key| expectation.keys.get(*key)).flatten() {
+            for mark in ["lines", "alloc"]
+                .iter()
+                .filter_map(|key| expectation.keys.get(*key))
+                .flatten()
+            {
                 if self.line(mark).is_none() {
-                    return fail(format!("`{expectation}` names the mark {mark}, but no line ends with `// {mark}`"));
+                    return fail(format!(
+                        "`{expectation}` names the mark {mark}, but no line ends with `// {mark}`"
+                    ));
                 }
             }
         }
@@ -174,29 +215,46 @@ impl Program {
 
     /// The file's name without its ending.
     pub fn stem(&self) -> &str {
-        self.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
+        self.path
+            .file_stem()
+            .and_then(|stem| stem.to_str())
+            .unwrap_or_default()
     }
 
     /// The file's name.
     pub fn file_name(&self) -> &str {
-        self.path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+        self.path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default()
     }
 
     /// What must be found with this compiler.
     pub fn expectations(&self, compiler: Compiler) -> &[Expectation] {
         let own = format!("expect-{}", compiler.name());
-        self.expect.get(&own).or_else(|| self.expect.get("expect")).map_or(&[], Vec::as_slice)
+        self.expect
+            .get(&own)
+            .or_else(|| self.expect.get("expect"))
+            .map_or(&[], Vec::as_slice)
     }
 
     /// The compilers that this program is for.
     pub fn compilers(&self) -> Vec<Compiler> {
-        let Some(only) = self.value("compilers") else { return Compiler::ALL.to_vec() };
-        Compiler::ALL.into_iter().filter(|c| only.split_whitespace().any(|word| word == c.name())).collect()
+        let Some(only) = self.value("compilers") else {
+            return Compiler::ALL.to_vec();
+        };
+        Compiler::ALL
+            .into_iter()
+            .filter(|c| only.split_whitespace().any(|word| word == c.name()))
+            .collect()
     }
 
     /// The value of a directive that is given once.
     pub fn value(&self, key: &str) -> Option<&str> {
-        self.values.get(key).and_then(|values| values.first()).map(String::as_str)
+        self.values
+            .get(key)
+            .and_then(|values| values.first())
+            .map(String::as_str)
     }
 
     /// All values of a directive.
@@ -206,7 +264,11 @@ impl Program {
 
     /// The words of a directive.
     pub fn words(&self, key: &str) -> Vec<String> {
-        self.values(key).iter().flat_map(|v| v.split_whitespace()).map(str::to_owned).collect()
+        self.values(key)
+            .iter()
+            .flat_map(|v| v.split_whitespace())
+            .map(str::to_owned)
+            .collect()
     }
 
     /// The line of a mark, or a line's number as it is.
@@ -217,7 +279,9 @@ impl Program {
     /// The statuses that `deadheat run` may have.
     pub fn exit(&self, compiler: Compiler) -> i32 {
         let default = i32::from(!self.expectations(compiler).is_empty());
-        self.value("exit").and_then(|word| word.parse().ok()).unwrap_or(default)
+        self.value("exit")
+            .and_then(|word| word.parse().ok())
+            .unwrap_or(default)
     }
 }
 
@@ -236,23 +300,45 @@ fn marks(text: &str) -> BTreeMap<String, u32> {
 
 fn expectation(text: &str) -> Result<Expectation, String> {
     let mut words = text.split_whitespace();
-    let kind = words.next().ok_or("an expectation needs a kind")?.to_owned();
-    if !deadheat_model::FindingKind::ALL.iter().any(|known| known.name() == kind) {
+    let kind = words
+        .next()
+        .ok_or("an expectation needs a kind")?
+        .to_owned();
+    if !deadheat_model::FindingKind::ALL
+        .iter()
+        .any(|known| known.name() == kind)
+    {
         return Err(format!("`{kind}` is no kind of finding"));
     }
-    let mut expectation = Expectation { kind, keys: BTreeMap::new(), count: None, text: text.to_owned() };
+    let mut expectation = Expectation {
+        kind,
+        keys: BTreeMap::new(),
+        count: None,
+        text: text.to_owned(),
+    };
     for word in words {
-        let number = |text: &str| text.parse().map_err(|_| format!("`{text}` in `{word}` is no number"));
+        let number = |text: &str| {
+            text.parse()
+                .map_err(|_| format!("`{text}` in `{word}` is no number"))
+        };
         if let Some(least) = word.strip_prefix("count>=") {
             expectation.count = Some(CountRule::AtLeast(number(least)?));
         } else if let Some(exact) = word.strip_prefix("count=") {
             expectation.count = Some(CountRule::Exactly(number(exact)?));
         } else {
-            let (key, value) = word.split_once('=').ok_or(format!("`{word}` is not of the form key=value"))?;
+            let (key, value) = word
+                .split_once('=')
+                .ok_or(format!("`{word}` is not of the form key=value"))?;
             if !KEYS.contains(&key) {
-                return Err(format!("there is no key `{key}`; the keys are {}", KEYS.join(", ")));
+                return Err(format!(
+                    "there is no key `{key}`; the keys are {}",
+                    KEYS.join(", ")
+                ));
             }
-            expectation.keys.insert(key.to_owned(), value.split(',').map(str::to_owned).collect());
+            expectation.keys.insert(
+                key.to_owned(),
+                value.split(',').map(str::to_owned).collect(),
+            );
         }
     }
     Ok(expectation)
@@ -263,9 +349,12 @@ pub fn programs(root: &Path) -> Result<Vec<Program>, String> {
     let mut found = Vec::new();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
-        let entries = std::fs::read_dir(&folder).map_err(|error| format!("cannot list {}: {error}", folder.display()))?;
+        let entries = std::fs::read_dir(&folder)
+            .map_err(|error| format!("cannot list {}: {error}", folder.display()))?;
         for entry in entries {
-            let path = entry.map_err(|error| format!("cannot list {}: {error}", folder.display()))?.path();
+            let path = entry
+                .map_err(|error| format!("cannot list {}: {error}", folder.display()))?
+                .path();
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|e| e == "c" || e == "cc") {
@@ -302,7 +391,10 @@ mod tests {
         let told = |name: &str, text: &str| parse(name, text).expect_err("a mistake");
         assert!(told("a_racy.c", "int x;").contains("says nothing"));
         assert!(told("a_racy.c", "// expect: data-race lines=A,B\n").contains("names the mark A"));
-        assert!(told("a_racy.c", "// expect: data-rice\n").contains("a_racy.c:1: `data-rice` is no kind"));
+        assert!(
+            told("a_racy.c", "// expect: data-rice\n")
+                .contains("a_racy.c:1: `data-rice` is no kind")
+        );
         assert!(told("a_racy.c", "// expect: data-race lins=1,2\n").contains("no key `lins`"));
         assert!(told("a_racy.c", "// expect: clean\n").contains("expects findings"));
         assert!(told("a_ok.c", "// expect: data-race\n").contains("is clean"));
@@ -312,7 +404,13 @@ mod tests {
     fn one_compiler_can_have_its_own_expectation() {
         let text = "// expect: data-race size=4,4\n// expect-gcc: data-race size=8,8\n";
         let program = parse("a_racy.c", text).expect("a program");
-        assert_eq!(program.expectations(Compiler::Gcc)[0].keys["size"], ["8", "8"]);
-        assert_eq!(program.expectations(Compiler::Clang)[0].keys["size"], ["4", "4"]);
+        assert_eq!(
+            program.expectations(Compiler::Gcc)[0].keys["size"],
+            ["8", "8"]
+        );
+        assert_eq!(
+            program.expectations(Compiler::Clang)[0].keys["size"],
+            ["4", "4"]
+        );
     }
 }

@@ -8,25 +8,52 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+/// What a rule does, and the rule for one line.
+type Normalisation = (&'static str, fn(&str) -> String);
+
 /// What differs from run to run or machine to machine, and what stands for it. This is the whole list.
-const NORMALISATIONS: &[(&str, fn(&str) -> String)] = &[
-    ("addresses become 0xADDRESS", |line| numbers(line, "0x", |c| c.is_ascii_hexdigit(), "ADDRESS")),
-    ("operating system thread ids become N", |line| numbers(line, "tid ", |c| c.is_ascii_digit(), "N")),
-    ("process ids become N", |line| numbers(line, "pid ", |c| c.is_ascii_digit(), "N")),
-    ("spaces at the end of a line go", |line| line.trim_end().to_owned()),
+const NORMALISATIONS: &[Normalisation] = &[
+    ("addresses become 0xADDRESS", |line| {
+        numbers(line, "0x", |c| c.is_ascii_hexdigit(), "ADDRESS")
+    }),
+    ("operating system thread ids become N", |line| {
+        numbers(line, "tid ", |c| c.is_ascii_digit(), "N")
+    }),
+    ("process ids become N", |line| {
+        numbers(line, "pid ", |c| c.is_ascii_digit(), "N")
+    }),
+    ("spaces at the end of a line go", |line| {
+        line.trim_end().to_owned()
+    }),
 ];
 
 /// Compares the text form of the findings with the file.
-pub fn check(deadheat: &Path, program: &Program, findings: &Path, folder: &Path) -> Result<(), String> {
+pub fn check(
+    deadheat: &Path,
+    program: &Program,
+    findings: &Path,
+    folder: &Path,
+) -> Result<(), String> {
     let mut command = Command::new(deadheat);
-    command.arg("report").arg(findings).args(["--format", "text"]).current_dir(folder);
+    command
+        .arg("report")
+        .arg(findings)
+        .args(["--format", "text"])
+        .current_dir(folder);
     let outcome = run(command, folder, "text", None, Duration::from_secs(60))?;
-    let ui = program.path.ancestors().nth(Path::new(&program.name).components().count()).unwrap_or(Path::new("."));
+    let ui = program
+        .path
+        .ancestors()
+        .nth(Path::new(&program.name).components().count())
+        .unwrap_or(Path::new("."));
     let got = normalise(&outcome.stdout, &[(folder, "BUILD"), (ui, "UI")]);
     let compiler = program.value("golden").unwrap_or_default();
-    let file = program.path.with_file_name(format!("{}.{compiler}.txt", program.stem()));
+    let file = program
+        .path
+        .with_file_name(format!("{}.{compiler}.txt", program.stem()));
     if std::env::var_os("DEADHEAT_BLESS").is_some() {
-        return std::fs::write(&file, got).map_err(|error| format!("cannot write {}: {error}", file.display()));
+        return std::fs::write(&file, got)
+            .map_err(|error| format!("cannot write {}: {error}", file.display()));
     }
     let wanted = std::fs::read_to_string(&file).unwrap_or_default();
     if got == wanted {
@@ -45,7 +72,11 @@ fn normalise(text: &str, folders: &[(&Path, &str)]) -> String {
     for (folder, word) in folders {
         text = text.replace(&folder.display().to_string(), word);
     }
-    let line = |line: &str| NORMALISATIONS.iter().fold(line.to_owned(), |line, (_, rule)| rule(&line));
+    let line = |line: &str| {
+        NORMALISATIONS
+            .iter()
+            .fold(line.to_owned(), |line, (_, rule)| rule(&line))
+    };
     let mut lines: Vec<String> = text.lines().map(line).collect();
     lines.push(String::new());
     lines.join("\n")
@@ -72,8 +103,16 @@ fn difference(wanted: &str, got: &str) -> String {
     for index in 0..wanted.len().max(got.len()) {
         let (left, right) = (wanted.get(index), got.get(index));
         if left != right {
-            out.push_str(&format!("  line {}: - {}\n", index + 1, left.unwrap_or(&"")));
-            out.push_str(&format!("  line {}: + {}\n", index + 1, right.unwrap_or(&"")));
+            out.push_str(&format!(
+                "  line {}: - {}\n",
+                index + 1,
+                left.unwrap_or(&"")
+            ));
+            out.push_str(&format!(
+                "  line {}: + {}\n",
+                index + 1,
+                right.unwrap_or(&"")
+            ));
         }
     }
     out

@@ -5,7 +5,10 @@ use crate::seen::{Seen, SeenAccess, SeenFrame, SeenMemory, bare};
 
 /// The findings in what ThreadSanitizer printed.
 pub fn parse(text: &str) -> Vec<Seen> {
-    text.split("WARNING: ThreadSanitizer: ").skip(1).map(report).collect()
+    text.split("WARNING: ThreadSanitizer: ")
+        .skip(1)
+        .map(report)
+        .collect()
 }
 
 /// What ThreadSanitizer can tell of the expectations: no names of threads, and an update is a write.
@@ -14,7 +17,9 @@ pub fn wanted(expectations: &[Expectation]) -> Vec<Expectation> {
     for expectation in &mut wanted {
         expectation.keys.remove("threads");
         for op in expectation.keys.get_mut("op").into_iter().flatten() {
-            *op = op.replace("read-write", "write").replace("vptr-write", "write");
+            *op = op
+                .replace("read-write", "write")
+                .replace("vptr-write", "write");
         }
     }
     wanted
@@ -34,10 +39,20 @@ const KINDS: &[(&str, &str)] = &[
 
 fn report(text: &str) -> Seen {
     let title = text.lines().next().unwrap_or_default();
-    let kind = KINDS.iter().find(|(start, _)| title.starts_with(start)).map_or(title, |(_, kind)| kind);
-    let mut seen = Seen { kind: kind.to_owned(), count: 1, ..Seen::default() };
+    let kind = KINDS
+        .iter()
+        .find(|(start, _)| title.starts_with(start))
+        .map_or(title, |(_, kind)| kind);
+    let mut seen = Seen {
+        kind: kind.to_owned(),
+        count: 1,
+        ..Seen::default()
+    };
     for paragraph in text.split("\n\n").map(|p| p.trim_start_matches('\n')) {
-        let mut lines = paragraph.lines().map(str::trim).skip_while(|line| line.contains("(pid="));
+        let mut lines = paragraph
+            .lines()
+            .map(str::trim)
+            .skip_while(|line| line.contains("(pid="));
         let Some(head) = lines.next() else { continue };
         let stack: Vec<SeenFrame> = paragraph.lines().filter_map(frame).collect();
         if let Some(access) = access(head, &stack) {
@@ -46,13 +61,23 @@ fn report(text: &str) -> Seen {
             // It does not know what it is.
         } else if head.starts_with("Location is global") {
             let name = head.split('\'').nth(1).unwrap_or_default();
-            seen.memory = Some(SeenMemory { kind: "global".to_owned(), name: bare(name), ..SeenMemory::default() });
+            seen.memory = Some(SeenMemory {
+                kind: "global".to_owned(),
+                name: bare(name),
+                ..SeenMemory::default()
+            });
         } else if head.starts_with("Location is heap block of size") {
-            let size = head.split_whitespace().nth(6).and_then(|word| word.parse().ok());
-            seen.memory = Some(SeenMemory { kind: "heap".to_owned(), size, allocated: stack, ..SeenMemory::default() });
-        } else if !stack.is_empty() && !head.starts_with("Thread ") && !head.starts_with("As if") {
-            seen.stacks.push(stack);
-        } else if head.starts_with("Thread ") && seen.kind == "thread-leak" {
+            let size = head
+                .split_whitespace()
+                .nth(6)
+                .and_then(|word| word.parse().ok());
+            seen.memory = Some(SeenMemory {
+                kind: "heap".to_owned(),
+                size,
+                allocated: stack,
+                ..SeenMemory::default()
+            });
+        } else if !stack.is_empty() && tells_of_itself(head, &seen.kind) {
             seen.stacks.push(stack);
         }
     }
@@ -62,21 +87,39 @@ fn report(text: &str) -> Seen {
     seen
 }
 
+/// Whether a stack is the finding's own, and not only where one of its threads was created.
+fn tells_of_itself(head: &str, kind: &str) -> bool {
+    let thread = head.starts_with("Thread ");
+    !head.starts_with("As if") && (!thread || kind == "thread-leak")
+}
+
 fn access(head: &str, stack: &[SeenFrame]) -> Option<SeenAccess> {
     let words = head.trim_start_matches("Previous ").to_lowercase();
     let (atomic, words) = match words.strip_prefix("atomic ") {
         Some(rest) => (true, rest),
         None => (false, words.as_str()),
     };
-    let mut op = ["read", "write"].into_iter().find(|op| words.starts_with(&format!("{op} of size")))?.to_owned();
+    let mut op = ["read", "write"]
+        .into_iter()
+        .find(|op| words.starts_with(&format!("{op} of size")))?
+        .to_owned();
     let size = words.split_whitespace().nth(3)?.parse().ok()?;
     let frees = ["free", "realloc", "operator delete", "operator delete[]"];
-    if stack.first().is_some_and(|frame| frees.contains(&frame.function.as_str())) {
+    if stack
+        .first()
+        .is_some_and(|frame| frees.contains(&frame.function.as_str()))
+    {
         op = "free".to_owned();
     } else if atomic {
         op = format!("atomic-{op}");
     }
-    Some(SeenAccess { op, size, locks: None, thread: String::new(), stack: stack.to_vec() })
+    Some(SeenAccess {
+        op,
+        size,
+        locks: None,
+        thread: String::new(),
+        stack: stack.to_vec(),
+    })
 }
 
 /// `#0 function file:line:column (module+offset)`.
@@ -87,9 +130,16 @@ fn frame(line: &str) -> Option<SeenFrame> {
     let place = rest.rsplit(' ').next()?;
     let mut parts = place.split(':');
     let path = parts.next()?;
-    let line = parts.next().and_then(|number| number.parse().ok()).unwrap_or(0);
+    let line = parts
+        .next()
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(0);
     let function = rest.strip_suffix(place).unwrap_or(rest).trim();
-    Some(SeenFrame { function: bare(function), file: path.rsplit('/').next()?.to_owned(), line })
+    Some(SeenFrame {
+        function: bare(function),
+        file: path.rsplit('/').next()?.to_owned(),
+        line,
+    })
 }
 
 #[cfg(test)]
@@ -104,7 +154,10 @@ mod tests {
         let ops: Vec<&str> = seen[0].accesses.iter().map(|a| a.op.as_str()).collect();
         assert_eq!(ops, ["write", "atomic-read"]);
         let frame = &seen[0].accesses[1].stack[0];
-        assert_eq!((frame.function.as_str(), frame.file.as_str(), frame.line), ("first", "a.c", 4));
+        assert_eq!(
+            (frame.function.as_str(), frame.file.as_str(), frame.line),
+            ("first", "a.c", 4)
+        );
         assert_eq!(seen[0].memory.as_ref().map(|m| m.name.as_str()), Some("x"));
     }
 }

@@ -18,13 +18,21 @@ impl Outcome {
     /// The exit status as a shell shows it.
     pub fn code(&self) -> i32 {
         use std::os::unix::process::ExitStatusExt;
-        self.status.code().unwrap_or_else(|| 128 + self.status.signal().unwrap_or(0))
+        self.status
+            .code()
+            .unwrap_or_else(|| 128 + self.status.signal().unwrap_or(0))
     }
 }
 
 /// Runs the command to its end. Its output goes to files in `folder`, named after `label`. If it takes longer than
 /// `limit`, its whole process group is ended and the error says so.
-pub fn run(mut command: Command, folder: &Path, label: &str, input: Option<&str>, limit: Duration) -> Result<Outcome, String> {
+pub fn run(
+    mut command: Command,
+    folder: &Path,
+    label: &str,
+    input: Option<&str>,
+    limit: Duration,
+) -> Result<Outcome, String> {
     use std::os::unix::process::CommandExt;
     let shown = format!("{command:?}");
     let file = |ending: &str| folder.join(format!("{label}.{ending}"));
@@ -35,8 +43,13 @@ pub fn run(mut command: Command, folder: &Path, label: &str, input: Option<&str>
         }
         None => Stdio::null(),
     });
-    command.stdout(create(&file("stdout"))?).stderr(create(&file("stderr"))?).process_group(0);
-    let mut child = command.spawn().map_err(|error| format!("cannot start {shown}: {error}"))?;
+    command
+        .stdout(create(&file("stdout"))?)
+        .stderr(create(&file("stderr"))?)
+        .process_group(0);
+    let mut child = command
+        .spawn()
+        .map_err(|error| format!("cannot start {shown}: {error}"))?;
     let group = rustix::process::Pid::from_child(&child);
     let (sender, receiver) = channel();
     let waiter = std::thread::spawn(move || {
@@ -51,11 +64,19 @@ pub fn run(mut command: Command, folder: &Path, label: &str, input: Option<&str>
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
             let _ = waiter.join();
             let stderr = text(&file("stderr"));
-            return Err(format!("HANGS: {shown} was ended after {} s\n{}", limit.as_secs(), tail(&stderr)));
+            return Err(format!(
+                "HANGS: {shown} was ended after {} s\n{}",
+                limit.as_secs(),
+                tail(&stderr)
+            ));
         }
     };
     let _ = waiter.join();
-    Ok(Outcome { status, stdout: text(&file("stdout")), stderr: text(&file("stderr")) })
+    Ok(Outcome {
+        status,
+        stdout: text(&file("stdout")),
+        stderr: text(&file("stderr")),
+    })
 }
 
 fn create(path: &PathBuf) -> Result<File, String> {
@@ -67,11 +88,15 @@ fn open(path: &PathBuf) -> Result<File, String> {
 }
 
 fn write(path: &PathBuf, text: &str) -> Result<(), String> {
-    std::fs::write(path, format!("{text}\n")).map_err(|error| format!("cannot write {}: {error}", path.display()))
+    std::fs::write(path, format!("{text}\n"))
+        .map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
 fn text(path: &PathBuf) -> String {
-    std::fs::read(path).map_or_else(|_| String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned())
+    std::fs::read(path).map_or_else(
+        |_| String::new(),
+        |bytes| String::from_utf8_lossy(&bytes).into_owned(),
+    )
 }
 
 /// The last lines of a long output.
@@ -90,12 +115,23 @@ mod tests {
         std::fs::create_dir_all(&folder).expect("a folder");
         let mut command = Command::new("sh");
         command.args(["-c", "tail -f /dev/null & wait"]);
-        let told = run(command, &folder, "hang", None, Duration::from_millis(50)).expect_err("a hang");
+        let told =
+            run(command, &folder, "hang", None, Duration::from_millis(50)).expect_err("a hang");
         assert!(told.starts_with("HANGS: "), "{told}");
         let mut command = Command::new("sh");
         command.args(["-c", "read line; echo got $line; kill -TERM $$"]);
-        let outcome = run(command, &folder, "fine", Some("words"), Duration::from_secs(60)).expect("an end");
-        assert_eq!((outcome.code(), outcome.stdout.as_str()), (143, "got words\n"));
+        let outcome = run(
+            command,
+            &folder,
+            "fine",
+            Some("words"),
+            Duration::from_secs(60),
+        )
+        .expect("an end");
+        assert_eq!(
+            (outcome.code(), outcome.stdout.as_str()),
+            (143, "got words\n")
+        );
         std::fs::remove_dir_all(&folder).expect("the folder");
     }
 }

@@ -10,7 +10,9 @@ use crate::process::{run, tail};
 use crate::seen::{Seen, from_report};
 use deadheat_detect::naive::Naive;
 use deadheat_detect::{Race, racing_bytes};
-use deadheat_trace::{Action, Addr, EventId, LoadOrder, Place, Range, Shape, Strand, Trace, generate};
+use deadheat_trace::{
+    Action, Addr, EventId, LoadOrder, Place, Range, Shape, Strand, Trace, generate,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
@@ -27,7 +29,12 @@ pub enum Family {
 }
 
 impl Family {
-    pub const ALL: [Family; 4] = [Family::Small, Family::Atomics, Family::Disciplined, Family::Large];
+    pub const ALL: [Family; 4] = [
+        Family::Small,
+        Family::Atomics,
+        Family::Disciplined,
+        Family::Large,
+    ];
 
     /// The word in the names of tests.
     pub const fn name(self) -> &'static str {
@@ -44,9 +51,17 @@ impl Family {
             Family::Small => Shape::small(),
             Family::Atomics => Shape::atomics(),
             Family::Disciplined => Shape::disciplined(),
-            Family::Large => Shape { decisions: 120, ..Shape::large() },
+            Family::Large => Shape {
+                decisions: 120,
+                ..Shape::large()
+            },
         };
-        let mut shape = Shape { blocks: 0, condvars: 0, barriers: 0, ..shape };
+        let mut shape = Shape {
+            blocks: 0,
+            condvars: 0,
+            barriers: 0,
+            ..shape
+        };
         (shape.mix.condvar, shape.mix.barrier, shape.mix.heap) = (0, 0, 0);
         shape
     }
@@ -77,7 +92,9 @@ pub fn draw(family: Family, number: u64) -> Drawn {
     writer.line("#include <sanitizer/tsan_interface.h>");
     writer.line("#include \"start.h\"");
     for size in 1..=16 {
-        writer.line(&format!("struct bytes{size} {{ char of[{size}]; }} __attribute__((packed));"));
+        writer.line(&format!(
+            "struct bytes{size} {{ char of[{size}]; }} __attribute__((packed));"
+        ));
     }
     for (index, trace) in traces.iter().enumerate() {
         writer.trace(index, trace);
@@ -89,7 +106,11 @@ pub fn draw(family: Family, number: u64) -> Drawn {
     }
     writer.line("    return 0;");
     writer.line("}");
-    Drawn { source: writer.text, traces, lines: writer.lines }
+    Drawn {
+        source: writer.text,
+        traces,
+        lines: writer.lines,
+    }
 }
 
 #[derive(Default)]
@@ -110,7 +131,10 @@ impl Writer {
 
     fn trace(&mut self, index: usize, trace: &Trace) {
         let memory = Layout::new(trace);
-        self.line(&format!("_Alignas(16) char memory{index}[{}];", memory.size()));
+        self.line(&format!(
+            "_Alignas(16) char memory{index}[{}];",
+            memory.size()
+        ));
         self.objects(index, trace);
         let strands: BTreeSet<Strand> = trace.events.iter().map(|event| event.strand).collect();
         // Whoever is forked comes first, so that the name is known.
@@ -134,7 +158,9 @@ impl Writer {
         let mut declared = BTreeSet::new();
         for event in &trace.events {
             let line = match event.action {
-                Action::Lock(m) => format!("pthread_mutex_t lock{index}_{m} = PTHREAD_MUTEX_INITIALIZER;"),
+                Action::Lock(m) => {
+                    format!("pthread_mutex_t lock{index}_{m} = PTHREAD_MUTEX_INITIALIZER;")
+                }
                 Action::ReadLock(rw) | Action::WriteLock(rw) => {
                     format!("pthread_rwlock_t lock{index}_{rw} = PTHREAD_RWLOCK_INITIALIZER;")
                 }
@@ -160,7 +186,9 @@ impl Layout {
     fn new(trace: &Trace) -> Layout {
         let ranges = trace.events.iter().filter_map(|event| range(event.action));
         let lines = ranges.flat_map(|range| range.bounds().0 / 16..=(range.bounds().1 - 1) / 16);
-        Layout { lines: lines.collect::<BTreeSet<u64>>().into_iter().collect() }
+        Layout {
+            lines: lines.collect::<BTreeSet<u64>>().into_iter().collect(),
+        }
     }
 
     fn size(&self) -> usize {
@@ -176,7 +204,9 @@ impl Layout {
 fn range(action: Action) -> Option<Range> {
     match action {
         Action::Read(range) | Action::Write(range) => Some(range),
-        Action::Load(place, _) | Action::Store(place, _) | Action::Rmw(place, _) => Some(place.range()),
+        Action::Load(place, _) | Action::Store(place, _) | Action::Rmw(place, _) => {
+            Some(place.range())
+        }
         _ => None,
     }
 }
@@ -189,81 +219,145 @@ fn statement(index: usize, memory: &Layout, action: Action) -> String {
             4 => "int",
             _ => "long",
         };
-        format!("({kind} *)(memory{index} + {})", memory.offset(place.addr()))
+        format!(
+            "({kind} *)(memory{index} + {})",
+            memory.offset(place.addr())
+        )
     };
     let plain = |range: Range| {
         let kind = match range.size() {
             1 => "char".to_owned(),
             size => format!("struct bytes{size}"),
         };
-        (kind, format!("(memory{index} + {})", memory.offset(range.addr())))
+        (
+            kind,
+            format!("(memory{index} + {})", memory.offset(range.addr())),
+        )
     };
     let order = |word: &str| format!("__ATOMIC_{}", word.to_uppercase());
     match action {
         Action::Begin | Action::End => String::new(),
-        Action::Fork(s) => format!("must(pthread_create(&thread{index}_{s}, 0, program{index}_{s}, 0) == 0);"),
+        Action::Fork(s) => {
+            format!("must(pthread_create(&thread{index}_{s}, 0, program{index}_{s}, 0) == 0);")
+        }
         Action::Join(s) => format!("join(thread{index}_{s});"),
         Action::Lock(m) => format!("pthread_mutex_lock(&lock{index}_{m});"),
         Action::Unlock(m) => format!("pthread_mutex_unlock(&lock{index}_{m});"),
         Action::ReadLock(rw) => format!("pthread_rwlock_rdlock(&lock{index}_{rw});"),
         Action::WriteLock(rw) => format!("pthread_rwlock_wrlock(&lock{index}_{rw});"),
-        Action::ReadUnlock(rw) | Action::WriteUnlock(rw) => format!("pthread_rwlock_unlock(&lock{index}_{rw});"),
+        Action::ReadUnlock(rw) | Action::WriteUnlock(rw) => {
+            format!("pthread_rwlock_unlock(&lock{index}_{rw});")
+        }
         Action::Release(ch) => format!("__tsan_release(&channel{index}_{ch});"),
         Action::Acquire(ch) => format!("__tsan_acquire(&channel{index}_{ch});"),
         Action::Load(place, how) => {
             // A relaxed load must not be dropped: its value is kept.
             let _: LoadOrder = how;
-            format!("{{ long kept = __atomic_load_n({}, {}); __asm__ volatile(\"\" : : \"r\"(kept)); }}", atomic(place), order(how.word()))
+            format!(
+                "{{ long kept = __atomic_load_n({}, {}); __asm__ volatile(\"\" : : \"r\"(kept)); }}",
+                atomic(place),
+                order(how.word())
+            )
         }
-        Action::Store(place, how) => format!("__atomic_store_n({}, 1, {});", atomic(place), order(how.word())),
-        Action::Rmw(place, how) => format!("__atomic_fetch_add({}, 1, {});", atomic(place), order(how.word())),
+        Action::Store(place, how) => format!(
+            "__atomic_store_n({}, 1, {});",
+            atomic(place),
+            order(how.word())
+        ),
+        Action::Rmw(place, how) => format!(
+            "__atomic_fetch_add({}, 1, {});",
+            atomic(place),
+            order(how.word())
+        ),
         Action::Fence(how) => format!("__atomic_thread_fence({});", order(how.word())),
         Action::Read(range) => {
             let (kind, place) = plain(range);
-            format!("{{ {kind} kept = *({kind} *){place}; __asm__ volatile(\"\" : : \"m\"(kept)); }}")
+            format!(
+                "{{ {kind} kept = *({kind} *){place}; __asm__ volatile(\"\" : : \"m\"(kept)); }}"
+            )
         }
         Action::Write(range) => {
             let (kind, place) = plain(range);
             format!("{{ static const {kind} zero; *({kind} *){place} = zero; }}")
         }
         // The shapes above draw none of these.
-        Action::Wait(..) | Action::Woken(..) | Action::Notify(_) | Action::Arrive(_) | Action::Leave(_) => String::new(),
+        Action::Wait(..)
+        | Action::Woken(..)
+        | Action::Notify(_)
+        | Action::Arrive(_)
+        | Action::Leave(_) => String::new(),
         Action::Alloc(_) | Action::Free(_) => String::new(),
     }
 }
 
 /// Builds and runs the program, and compares its findings with the naive detector's races.
-pub fn check(deadheat: &Path, family: Family, number: u64, compiler: Compiler, include: &Path, folder: &Path) -> Result<(), String> {
+pub fn check(
+    deadheat: &Path,
+    family: Family,
+    number: u64,
+    compiler: Compiler,
+    include: &Path,
+    folder: &Path,
+) -> Result<(), String> {
     let text = |error: std::io::Error| format!("{}: {error}", folder.display());
     std::fs::create_dir_all(folder).map_err(text)?;
     let drawn = draw(family, number);
     let (source, program) = (folder.join("random.c"), folder.join("program"));
     std::fs::write(&source, &drawn.source).map_err(text)?;
-    compile_file(&Tool::Deadheat(deadheat.to_owned()), compiler, &source, include, &program, folder)?;
+    compile_file(
+        &Tool::Deadheat(deadheat.to_owned()),
+        compiler,
+        &source,
+        include,
+        &program,
+        folder,
+    )?;
     let log = folder.join("findings.json");
     let mut command = Command::new(deadheat);
-    command.args(["run", "--format", "json", "--log"]).arg(&log).arg(&program);
-    command.env_remove("TSAN_OPTIONS").env("DEADHEAT_OPTIONS", "lock-order=off").current_dir(folder);
+    command
+        .args(["run", "--format", "json", "--log"])
+        .arg(&log)
+        .arg(&program);
+    command
+        .env_remove("TSAN_OPTIONS")
+        .env("DEADHEAT_OPTIONS", "lock-order=off")
+        .current_dir(folder);
     let outcome = run(command, folder, "run", None, Duration::from_secs(60))?;
-    let report = std::fs::read_to_string(&log).map_err(|e| format!("no report: {e}\n{}", tail(&outcome.stderr)))?;
-    let report = serde_json::from_str(&report).map_err(|error| format!("the report cannot be read: {error}"))?;
+    let report = std::fs::read_to_string(&log)
+        .map_err(|e| format!("no report: {e}\n{}", tail(&outcome.stderr)))?;
+    let report = serde_json::from_str(&report)
+        .map_err(|error| format!("the report cannot be read: {error}"))?;
     judge(&drawn, &from_report(&report))?;
     std::fs::remove_dir_all(folder).map_err(text)
 }
 
 /// No finding may be false, and every racing byte must be in one.
 fn judge(drawn: &Drawn, seen: &[Seen]) -> Result<(), String> {
-    let truth: Vec<Vec<Race>> = drawn.traces.iter().map(|t| deadheat_detect::run(&mut Naive::new(), t)).collect();
+    let truth: Vec<Vec<Race>> = drawn
+        .traces
+        .iter()
+        .map(|t| deadheat_detect::run(&mut Naive::new(), t))
+        .collect();
     let mut found: Vec<BTreeSet<u64>> = vec![BTreeSet::new(); drawn.traces.len()];
     let mut wrong = String::new();
     for finding in seen {
-        let events: Vec<(usize, EventId)> = finding.accesses.iter().filter_map(|a| event_of(drawn, a)).collect();
+        let events: Vec<(usize, EventId)> = finding
+            .accesses
+            .iter()
+            .filter_map(|a| event_of(drawn, a))
+            .collect();
         let pair = match events.as_slice() {
-            [(one, a), (two, b)] if one == two && finding.kind == "data-race" => Some((*one, *a.min(b), *a.max(b))),
+            [(one, a), (two, b)] if one == two && finding.kind == "data-race" => {
+                Some((*one, *a.min(b), *a.max(b)))
+            }
             _ => None,
         };
         let races = pair.map_or(Vec::new(), |(index, old, new)| {
-            truth[index].iter().filter(|race| (race.old, race.new) == (old, new)).copied().collect()
+            truth[index]
+                .iter()
+                .filter(|race| (race.old, race.new) == (old, new))
+                .copied()
+                .collect()
         });
         if races.is_empty() {
             let _ = writeln!(wrong, "  FALSE: {finding}");
@@ -273,12 +367,31 @@ fn judge(drawn: &Drawn, seen: &[Seen]) -> Result<(), String> {
         }
     }
     for (index, races) in truth.iter().enumerate() {
-        for race in races.iter().filter(|race| racing_bytes(&[**race]).is_disjoint(&found[index])) {
-            let line = |id| drawn.lines.iter().find(|(_, at)| **at == (index, id)).map_or(0, |(line, _)| *line);
-            let _ = writeln!(wrong, "  MISSED: lines {} and {} in {}", line(race.old), line(race.new), race.range);
+        for race in races
+            .iter()
+            .filter(|race| racing_bytes(&[**race]).is_disjoint(&found[index]))
+        {
+            let line = |id| {
+                drawn
+                    .lines
+                    .iter()
+                    .find(|(_, at)| **at == (index, id))
+                    .map_or(0, |(line, _)| *line)
+            };
+            let _ = writeln!(
+                wrong,
+                "  MISSED: lines {} and {} in {}",
+                line(race.old),
+                line(race.new),
+                race.range
+            );
         }
     }
-    if wrong.is_empty() { Ok(()) } else { Err(format!("the naive detector disagrees\n{wrong}")) }
+    if wrong.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("the naive detector disagrees\n{wrong}"))
+    }
 }
 
 fn event_of(drawn: &Drawn, access: &crate::seen::SeenAccess) -> Option<(usize, EventId)> {
@@ -297,7 +410,13 @@ mod tests {
             let events: usize = drawn.traces.iter().map(|trace| trace.events.len()).sum();
             assert_eq!(drawn.lines.len(), events);
             for turn in 0..events {
-                assert_eq!(drawn.source.matches(&format!("hidden_reach({turn});")).count(), 1);
+                assert_eq!(
+                    drawn
+                        .source
+                        .matches(&format!("hidden_reach({turn});"))
+                        .count(),
+                    1
+                );
             }
         }
     }

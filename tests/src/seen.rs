@@ -58,16 +58,28 @@ fn finding(finding: &Finding) -> Seen {
         count: finding.count,
         accesses: finding.accesses.iter().map(access).collect(),
         memory: finding.memory.as_ref().map(memory),
-        stacks: finding.stacks.iter().map(|labelled| frames(&labelled.stack)).collect(),
+        stacks: finding
+            .stacks
+            .iter()
+            .map(|labelled| frames(&labelled.stack))
+            .collect(),
         locks: Some(finding.locks.len()),
     }
 }
 
 fn access(access: &Access) -> SeenAccess {
     let plain = access.kind.name();
-    let atomic = access.atomic && matches!(access.kind, AccessKind::Read | AccessKind::Write | AccessKind::ReadWrite);
+    let atomic = access.atomic
+        && matches!(
+            access.kind,
+            AccessKind::Read | AccessKind::Write | AccessKind::ReadWrite
+        );
     SeenAccess {
-        op: if atomic { format!("atomic-{plain}") } else { plain.to_owned() },
+        op: if atomic {
+            format!("atomic-{plain}")
+        } else {
+            plain.to_owned()
+        },
         size: access.size,
         locks: Some(access.locks.len()),
         thread: access.thread.name.clone(),
@@ -76,12 +88,19 @@ fn access(access: &Access) -> SeenAccess {
 }
 
 fn memory(memory: &Memory) -> SeenMemory {
-    let name = memory.object.clone().or_else(|| memory.name.clone()).unwrap_or_default();
+    let name = memory
+        .object
+        .clone()
+        .or_else(|| memory.name.clone())
+        .unwrap_or_default();
     SeenMemory {
         kind: memory.kind.name().to_owned(),
         name,
         size: memory.size.filter(|_| memory.kind == MemoryKind::Heap),
-        allocated: memory.allocation.as_ref().map_or(Vec::new(), |made| frames(&made.stack)),
+        allocated: memory
+            .allocation
+            .as_ref()
+            .map_or(Vec::new(), |made| frames(&made.stack)),
     }
 }
 
@@ -121,7 +140,11 @@ impl fmt::Display for Seen {
             }
         }
         for access in &self.accesses {
-            write!(f, "\n      {} of {} by `{}`", access.op, access.size, access.thread)?;
+            write!(
+                f,
+                "\n      {} of {} by `{}`",
+                access.op, access.size, access.thread
+            )?;
             if let Some(locks) = access.locks {
                 write!(f, " with {locks} locks")?;
             }
@@ -139,10 +162,17 @@ impl fmt::Display for Seen {
 
 fn place(stack: &[SeenFrame]) -> String {
     let shown = 6;
-    let mut words: Vec<String> =
-        stack.iter().take(shown).map(|f| format!("{} {}:{}", f.function, f.file, f.line)).collect();
+    let mut words: Vec<String> = stack
+        .iter()
+        .take(shown)
+        .map(|f| format!("{} {}:{}", f.function, f.file, f.line))
+        .collect();
     if stack.len() > shown {
         words.push(format!("{} more", stack.len() - shown));
     }
-    if words.is_empty() { "nowhere".to_owned() } else { words.join(" < ") }
+    if words.is_empty() {
+        "nowhere".to_owned()
+    } else {
+        words.join(" < ")
+    }
 }

@@ -31,7 +31,10 @@ fn main() -> ExitCode {
     };
     let conclusion = libtest_mimic::run(&arguments, trials);
     if !arguments.list {
-        println!("{} passed, {} failed", conclusion.num_passed, conclusion.num_failed);
+        println!(
+            "{} passed, {} failed",
+            conclusion.num_passed, conclusion.num_failed
+        );
     }
     conclusion.exit_code()
 }
@@ -41,7 +44,11 @@ fn trials(arguments: &Arguments) -> Result<Vec<Trial>, String> {
     let programs = programs(&ui)?;
     let oracle = match std::env::var("DEADHEAT_UI_ORACLE").as_deref() {
         Ok("tsan") => true,
-        Ok(other) => return Err(format!("DEADHEAT_UI_ORACLE is `tsan` or unset, not `{other}`")),
+        Ok(other) => {
+            return Err(format!(
+                "DEADHEAT_UI_ORACLE is `tsan` or unset, not `{other}`"
+            ));
+        }
         Err(_) => false,
     };
     let tool = Arc::new(match (oracle, arguments.list) {
@@ -83,7 +90,10 @@ fn random_trials(deadheat: &Path, include: &Path, work: &Path) -> Vec<Trial> {
                 let name = format!("random/{}-{number} {}", family.name(), compiler.name());
                 let folder = work.join(name.replace(['/', ' '], "-"));
                 let (deadheat, include) = (deadheat.to_owned(), include.to_owned());
-                let test = move || random::check(&deadheat, family, number, compiler, &include, &folder).map_err(Into::into);
+                let test = move || {
+                    random::check(&deadheat, family, number, compiler, &include, &folder)
+                        .map_err(Into::into)
+                };
                 trials.push(Trial::test(name, test));
             }
         }
@@ -95,18 +105,31 @@ fn random_trials(deadheat: &Path, include: &Path, work: &Path) -> Vec<Trial> {
 fn deadheat() -> Result<PathBuf, String> {
     if let Some(path) = std::env::var_os("DEADHEAT_BIN") {
         let path = PathBuf::from(path);
-        return path.canonicalize().map_err(|error| format!("DEADHEAT_BIN={}: {error}", path.display()));
+        return path
+            .canonicalize()
+            .map_err(|error| format!("DEADHEAT_BIN={}: {error}", path.display()));
     }
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().ok_or("the target folder has no parent")?;
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .parent()
+        .ok_or("the target folder has no parent")?;
     let status = Command::new(&cargo)
-        .args(["build", "--release", "--quiet", "-p", "deadheat-cli", "--target-dir"])
+        .args([
+            "build",
+            "--release",
+            "--quiet",
+            "-p",
+            "deadheat-cli",
+            "--target-dir",
+        ])
         .arg(target)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .status()
         .map_err(|error| format!("cannot start {}: {error}", cargo.to_string_lossy()))?;
     if !status.success() {
-        return Err("deadheat does not build; try `cargo build --release -p deadheat-cli`".to_owned());
+        return Err(
+            "deadheat does not build; try `cargo build --release -p deadheat-cli`".to_owned(),
+        );
     }
     Ok(target.join("release").join("deadheat"))
 }
