@@ -20,28 +20,36 @@ pub fn show(finding: &Value) -> String {
     if let Some(name) = finding.pointer("/memory/name").and_then(Value::as_str) {
         out.push_str(&format!("  memory: {name}\n"));
     }
-    for access in finding
-        .get("accesses")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-    {
-        let text = |key: &str| {
-            access.get(key).map_or(String::new(), |v| {
-                v.to_string().trim_matches('"').to_string()
-            })
+    for access in list(finding, "accesses") {
+        let text = |key: &str| match access.get(key) {
+            Some(v) => v.to_string().trim_matches('"').to_string(),
+            None => String::new(),
         };
-        out.push_str(&format!("  {} of {} bytes\n", text("kind"), text("size")));
-        for frame in access
-            .get("stack")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-        {
-            out.push_str(&format!("    {}\n", show_frame(frame)));
-        }
+        let locks = list(access, "locks").len();
+        let (kind, size) = (text("kind"), text("size"));
+        out.push_str(&format!("  {kind} of {size} bytes, {locks} locks held\n"));
+        out.push_str(&show_stack(access));
+    }
+    for entry in list(finding, "stacks") {
+        let label = entry.get("label").and_then(Value::as_str).unwrap_or("?");
+        out.push_str(&format!("  {label}\n"));
+        out.push_str(&show_stack(entry));
     }
     out
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value
+        .get(key)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}
+
+fn show_stack(holder: &Value) -> String {
+    list(holder, "stack")
+        .iter()
+        .map(|f| format!("    {}\n", show_frame(f)))
+        .collect()
 }
 
 fn show_frame(frame: &Value) -> String {
@@ -65,7 +73,7 @@ mod tests {
         for part in [
             "data-race (seen 3 times)",
             "memory: total",
-            "write of 4 bytes",
+            "write of 4 bytes, 0 locks",
             "add a.c:7",
             "get b.c:9",
         ] {
