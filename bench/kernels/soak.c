@@ -75,7 +75,7 @@ static void use(struct shared *s, uint64_t r) {
         // Publication by fences: 0 -> 1 claims, 2 publishes, 3 is being read.
         int expected = 0;
         if (atomic_compare_exchange_strong_explicit(&s->ready, &expected, 1, memory_order_acquire, memory_order_relaxed)) {
-            s->message = (long)r;
+            s->message = (long)r | 1;
             atomic_thread_fence(memory_order_release);
             atomic_store_explicit(&s->ready, 2, memory_order_relaxed);
         } else if (expected == 2 &&
@@ -104,9 +104,9 @@ static void *work(void *arg) {
     pthread_setspecific(key, must_alloc(24));
     sem_wait(&tokens);
     for (int i = 0; i < 2000; i++) {
-        uint64_t r = next_random(&seed) | 1;
+        uint64_t r = next_random(&seed);
         pthread_rwlock_rdlock(&registry);
-        use(objects[(r >> 32) % OBJECTS], r >> 8 | 1);
+        use(objects[(r >> 32) % OBJECTS], r >> 8);
         pthread_rwlock_unlock(&registry);
         if (i % 500 == 0) {
             // Replaces one object: its memory comes back as something else.
