@@ -16,7 +16,21 @@ use crate::runtime::RT;
 use crate::strand::Strand;
 use crate::sys;
 
+pub mod barrier;
+pub mod c11;
+pub mod cancel;
+pub mod condvar;
+pub mod cxx_new;
+pub mod malloc;
+pub mod memory;
+pub mod mutex;
+pub mod once;
+pub mod rwlock;
+pub mod semaphore;
 pub mod signals;
+pub mod spin;
+pub mod strings;
+pub mod thread_memory;
 pub mod threads;
 
 /// Exports functions whose body can ask [`tls::caller`] for the caller's program counter.
@@ -124,9 +138,7 @@ impl Real {
 
     #[cold]
     fn look_up(&self, name: &'static str) -> *mut c_void {
-        const RTLD_NEXT: *mut c_void = -1isize as *mut c_void;
-        // SAFETY: a terminated name.
-        let p = unsafe { dlsym(RTLD_NEXT, name.as_ptr().cast()) };
+        let p = find_real(name);
         if p.is_null() {
             sys::write_all(2, b"deadheat: the C library has no ");
             sys::write_all(2, name.as_bytes());
@@ -135,6 +147,13 @@ impl Real {
         self.0.store(p, Ordering::Relaxed);
         p
     }
+}
+
+/// The next definition of the zero-terminated `name` after ours; null if there is none.
+pub fn find_real(name: &'static str) -> *mut c_void {
+    const RTLD_NEXT: *mut c_void = -1isize as *mut c_void;
+    // SAFETY: a terminated name.
+    unsafe { dlsym(RTLD_NEXT, name.as_ptr().cast()) }
 }
 
 impl Default for Real {
@@ -157,7 +176,8 @@ impl Call {
     #[inline]
     pub fn begin(here: u64) -> Call {
         let pc = tls::caller();
-        let mut strand = tls::me();
+        // What the C library calls on our own behalf is none of the program's doing.
+        let mut strand = tls::me().filter(|s| s.inside == 0);
         let mut depth = 0;
         if let Some(s) = &mut strand {
             depth = s.depth();
@@ -168,10 +188,25 @@ impl Call {
         Call { strand, here, pc, depth }
     }
 
+    /// Runs `f` for what the caller's line itself does, without a frame of its own. `tls::caller` must be set.
+    #[inline]
+    pub fn at_line(f: impl FnOnce(&mut Call)) {
+        let pc = tls::caller();
+        if let Some(strand) = tls::me().filter(|s| s.inside == 0) {
+            let depth = strand.depth();
+            f(&mut Call { strand: Some(strand), here: pc, pc, depth });
+        }
+    }
+
     /// The caller's strand; none before the runtime has started, or in a thread it does not know.
     #[inline(always)]
     pub fn strand(&mut self) -> Option<&mut Strand> {
         self.strand.as_deref_mut()
+    }
+
+    /// How deep the caller's stack is without this call.
+    pub fn caller_depth(&self) -> usize {
+        self.depth
     }
 
     /// The strand unless its synchronization is not to be seen.
@@ -213,7 +248,12 @@ impl Call {
     pub fn stack(&mut self) -> StackId {
         let here = self.here;
         match self.strand() {
-            Some(s) => s.stack_at(&RT, here),
+            Some(s) => {
+                s.enter();
+                let stack = s.stack_at(&RT, here);
+                access::leave(s);
+                stack
+            }
             None => StackId(0),
         }
     }

@@ -1,0 +1,277 @@
+//! `memcpy` and its kin, and the compiler's hooks for them.
+//!
+//! The compiler uses `memcpy`, `memmove`, `memset`, `memcmp`, `bcmp` and `strlen` in the runtime itself, so their exported names are
+//! leaves that first ask in assembler whether this is the program's call: a strand that is inside the runtime, and a
+//! thread that has none, go straight to the C library.
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::Ordering;
+
+use crate::interpose::{Call, Real};
+use crate::strand::Strand;
+use crate::{interpose, with_caller};
+
+/// Where [`Strand::inside`] is, for the assembler.
+pub const INSIDE: usize = core::mem::offset_of!(Strand, inside);
+
+/// Functions that the runtime's own code may call. `$plain` does the work while the real one is not known yet.
+#[macro_export]
+macro_rules! leaf {
+    ($($(#[$meta:meta])* unsafe fn $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty = $plain:literal |$call:ident, $real:ident| $body:block)*) => { $(
+        pub mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+
+            static REAL: $crate::interpose::Real = $crate::interpose::Real::new();
+
+            #[unsafe(naked)]
+            #[cfg_attr(not(feature = "wrap"), unsafe(export_name = stringify!($name)))]
+            #[cfg_attr(feature = "wrap", unsafe(export_name = concat!("__wrap_", stringify!($name))))]
+            pub unsafe extern "C" fn entry() {
+                core::arch::naked_asm!(
+                    "mov r11, qword ptr [rip + __deadheat_strand@GOTTPOFF]",
+                    "mov r11, qword ptr fs:[r11]",
+                    "cmp qword ptr [r11 + 16], 0",
+                    "je 2f",
+                    "cmp dword ptr [r11 + {inside}], 0",
+                    "jne 2f",
+                    "mov r11, qword ptr [rsp]",
+                    "mov r10, qword ptr [rip + __deadheat_caller@GOTTPOFF]",
+                    "mov qword ptr fs:[r10], r11",
+                    "jmp {body}",
+                    "2:",
+                    "mov r11, qword ptr [rip + {real}]",
+                    "test r11, r11",
+                    "jz 3f",
+                    "jmp r11",
+                    "3:",
+                    $plain,
+                    inside = const $crate::interpose::memory::INSIDE,
+                    body = sym body,
+                    real = sym REAL
+                )
+            }
+
+            /// The function of the C library.
+            #[inline(always)]
+            pub fn real() -> unsafe extern "C" fn($($ty),*) -> $ret {
+                #[cfg(feature = "wrap")]
+                {
+                    unsafe extern "C" {
+                        #[link_name = concat!("__real_", stringify!($name))]
+                        fn real_function($($arg: $ty),*) -> $ret;
+                    }
+                    REAL.set(real_function as *mut c_void);
+                }
+                // SAFETY: the name and the type are those of the C library.
+                unsafe { core::mem::transmute(REAL.get(concat!(stringify!($name), "\0"))) }
+            }
+
+            $(#[$meta])*
+            #[allow(clippy::missing_safety_doc)]
+            pub unsafe extern "C" fn body($($arg: $ty),*) -> $ret {
+                let $real = real();
+                #[allow(unused_mut)]
+                let mut $call = $crate::interpose::Call::begin(entry as *const () as u64);
+                $body
+            }
+        }
+    )* };
+}
+
+leaf! {
+    unsafe fn memcpy(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void
+        = "mov rax, rdi; mov rcx, rdx; rep movsb; ret" |call, real| {
+        call.copies(to, from, n);
+        // SAFETY: the program's own call.
+        unsafe { real(to, from, n) }
+    }
+
+    unsafe fn memmove(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void
+        = "mov rax, rdi; mov rcx, rdx; mov r11, rdi; sub r11, rsi; cmp r11, rdx; jb 4f; rep movsb; ret; 4: lea rsi, [rsi + rdx - 1]; lea rdi, [rdi + rdx - 1]; std; rep movsb; cld; ret" |call, real| {
+        call.copies(to, from, n);
+        // SAFETY: the program's own call.
+        unsafe { real(to, from, n) }
+    }
+
+    unsafe fn memset(to: *mut c_void, byte: c_int, n: usize) -> *mut c_void
+        = "mov r11, rdi; mov eax, esi; mov rcx, rdx; rep stosb; mov rax, r11; ret" |call, real| {
+        call.writes(to, n);
+        // SAFETY: the program's own call.
+        unsafe { real(to, byte, n) }
+    }
+
+    unsafe fn memcmp(a: *const c_void, b: *const c_void, n: usize) -> c_int
+        = "mov rcx, rdx; xor eax, eax; repe cmpsb; je 4f; movzx eax, byte ptr [rdi - 1]; movzx ecx, byte ptr [rsi - 1]; sub ecx, eax; mov eax, ecx; 4: ret" |call, real| {
+        // SAFETY: the program's own call.
+        let result = unsafe { real(a, b, n) };
+        let read = if result == 0 { n } else { differ_at(a, b, n) };
+        call.reads(a, read);
+        call.reads(b, read);
+        result
+    }
+
+    unsafe fn bcmp(a: *const c_void, b: *const c_void, n: usize) -> c_int
+        = "mov rcx, rdx; xor eax, eax; repe cmpsb; setne al; ret" |call, real| {
+        // SAFETY: the program's own call.
+        let result = unsafe { real(a, b, n) };
+        let read = if result == 0 { n } else { differ_at(a, b, n) };
+        call.reads(a, read);
+        call.reads(b, read);
+        result
+    }
+}
+
+/// How many bytes a comparison looks at, up to the first that differ and those included.
+fn differ_at(a: *const c_void, b: *const c_void, n: usize) -> usize {
+    let mut read = 0;
+    while read < n {
+        read += 1;
+        // SAFETY: the program had the same bytes compared; read one by one so that no library function is made of it.
+        if unsafe { a.cast::<u8>().add(read - 1).read_volatile() != b.cast::<u8>().add(read - 1).read_volatile() } {
+            break;
+        }
+    }
+    read
+}
+
+/// How much of `[p, p + n)` a search looked at that found `hit`.
+fn searched(p: *const c_void, n: usize, hit: *const c_void) -> usize {
+    if hit.is_null() { n } else { hit as usize - p as usize + 1 }
+}
+
+interpose! {
+    unsafe fn mempcpy(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void |call, real| {
+        call.copies(to, from, n);
+        // SAFETY: the program's own call.
+        unsafe { real(to, from, n) }
+    }
+
+    unsafe fn memccpy(to: *mut c_void, from: *const c_void, byte: c_int, n: usize) -> *mut c_void |call, real| {
+        // SAFETY: the program's own call.
+        let end = unsafe { real(to, from, byte, n) };
+        let copied = if end.is_null() { n } else { end as usize - to as usize };
+        call.copies(to, from, copied);
+        end
+    }
+
+    unsafe fn memchr(p: *const c_void, byte: c_int, n: usize) -> *mut c_void |call, real| {
+        // SAFETY: the program's own call.
+        let hit = unsafe { real(p, byte, n) };
+        call.reads(p, searched(p, n, hit));
+        hit
+    }
+
+    unsafe fn memrchr(p: *const c_void, byte: c_int, n: usize) -> *mut c_void |call, real| {
+        // SAFETY: the program's own call.
+        let hit = unsafe { real(p, byte, n) };
+        let from = if hit.is_null() { p } else { hit };
+        call.reads(from, p as usize + n - from as usize);
+        hit
+    }
+
+    unsafe fn rawmemchr(p: *const c_void, byte: c_int) -> *mut c_void |call, real| {
+        // SAFETY: the program's own call.
+        let hit = unsafe { real(p, byte) };
+        call.reads(p, searched(p, 0, hit));
+        hit
+    }
+
+    unsafe fn memmem(p: *const c_void, n: usize, what: *const c_void, len: usize) -> *mut c_void |call, real| {
+        // SAFETY: the program's own call.
+        let hit = unsafe { real(p, n, what, len) };
+        call.reads(p, if hit.is_null() { n } else { hit as usize - p as usize + len });
+        call.reads(what, len);
+        hit
+    }
+
+    unsafe fn bcopy(from: *const c_void, to: *mut c_void, n: usize) -> () |call, real| {
+        call.copies(to, from, n);
+        // SAFETY: the program's own call.
+        unsafe { real(from, to, n) }
+    }
+
+    unsafe fn bzero(to: *mut c_void, n: usize) -> () |call, real| {
+        call.writes(to, n);
+        // SAFETY: the program's own call.
+        unsafe { real(to, n) }
+    }
+
+    unsafe fn explicit_bzero(to: *mut c_void, n: usize) -> () |call, real| {
+        call.writes(to, n);
+        // SAFETY: the program's own call.
+        unsafe { real(to, n) }
+    }
+
+    unsafe fn swab(from: *const c_void, to: *mut c_void, n: isize) -> () |call, real| {
+        call.copies(to, from, n.max(0) as usize & !1);
+        // SAFETY: the program's own call.
+        unsafe { real(from, to, n) }
+    }
+
+    unsafe fn __memcpy_chk(to: *mut c_void, from: *const c_void, n: usize, room: usize) -> *mut c_void |call, real| {
+        call.copies(to, from, n.min(room));
+        // SAFETY: the program's own call.
+        unsafe { real(to, from, n, room) }
+    }
+
+    unsafe fn __memmove_chk(to: *mut c_void, from: *const c_void, n: usize, room: usize) -> *mut c_void |call, real| {
+        call.copies(to, from, n.min(room));
+        // SAFETY: the program's own call.
+        unsafe { real(to, from, n, room) }
+    }
+
+    unsafe fn __mempcpy_chk(to: *mut c_void, from: *const c_void, n: usize, room: usize) -> *mut c_void |call, real| {
+        call.copies(to, from, n.min(room));
+        // SAFETY: the program's own call.
+        unsafe { real(to, from, n, room) }
+    }
+
+    unsafe fn __memset_chk(to: *mut c_void, byte: c_int, n: usize, room: usize) -> *mut c_void |call, real| {
+        call.writes(to, n.min(room));
+        // SAFETY: the program's own call.
+        unsafe { real(to, byte, n, room) }
+    }
+
+    unsafe fn __explicit_bzero_chk(to: *mut c_void, n: usize, room: usize) -> () |call, real| {
+        call.writes(to, n.min(room));
+        // SAFETY: the program's own call.
+        unsafe { real(to, n, room) }
+    }
+}
+
+// The compiler's own copies, most of them assignments of structures: the innermost frame is the line itself.
+with_caller! {
+    unsafe fn __tsan_memcpy(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void {
+        Call::at_line(|call| call.copies(to, from, n));
+        // SAFETY: the program's own copy.
+        unsafe { memcpy::real()(to, from, n) }
+    }
+
+    unsafe fn __tsan_memmove(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void {
+        Call::at_line(|call| call.copies(to, from, n));
+        // SAFETY: the program's own copy.
+        unsafe { memmove::real()(to, from, n) }
+    }
+
+    unsafe fn __tsan_memset(to: *mut c_void, byte: c_int, n: usize) -> *mut c_void {
+        Call::at_line(|call| call.writes(to, n));
+        // SAFETY: the program's own memory.
+        unsafe { memset::real()(to, byte, n) }
+    }
+}
+
+impl Real {
+    /// Sets the address when the linker knows it.
+    pub fn set(&self, p: *mut c_void) {
+        self.0.store(p, Ordering::Relaxed);
+    }
+}
+
+impl Call {
+    /// `n` bytes of the program are read and written elsewhere on its behalf.
+    pub fn copies(&mut self, to: *mut c_void, from: *const c_void, n: usize) {
+        self.reads(from, n);
+        self.writes(to, n);
+    }
+}
