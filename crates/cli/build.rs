@@ -134,7 +134,10 @@ fn cargo(manifest: &Path, target: &Path, extra: &[&str]) -> PathBuf {
         .status()
         .unwrap_or_else(|error| panic!("cannot start cargo for the runtime: {error}"));
     if !status.success() {
-        eprintln!("the runtime library did not build ({status}): {}", manifest.display());
+        eprintln!(
+            "the runtime library did not build ({status}): {}",
+            manifest.display()
+        );
         std::process::exit(1); // cargo's own message says the rest
     }
     target.join("release")

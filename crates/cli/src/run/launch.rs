@@ -1,5 +1,6 @@
 //! Starts the program with what its runtime needs to find us.
 
+use super::signals::Signals;
 use crate::error::{Failure, Result};
 use crate::fd;
 use crate::options::{Key, Settings};
@@ -30,11 +31,13 @@ pub fn start(
     settings: &Settings,
     stream: Option<&UnixStream>,
     socket: &Path,
+    signals: &Signals,
 ) -> Result<Child> {
     let own = env::current_exe().map_err(|error| {
         Failure::new(format!("cannot find the path of deadheat itself: {error}"))
     })?;
     let mut command = Command::new(&target.words[0]);
+    signals.give_back(&mut command);
     command.args(&target.words[1..]);
     command.env(
         "DEADHEAT_RT",

@@ -69,7 +69,7 @@ pub fn run(
         None
     };
     let (ours, theirs) = pair.unzip();
-    let child = launch::start(target, settings, theirs.as_ref(), &path)?;
+    let child = launch::start(target, settings, theirs.as_ref(), &path, &signals)?;
     drop(theirs);
     let mut session = Session {
         settings,
