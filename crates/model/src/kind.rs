@@ -5,9 +5,7 @@ use core::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 /// What sort of bug a finding is. The names in JSON, suppressions and options never change.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingKind {
     DataRace,
@@ -28,9 +26,7 @@ pub enum FindingKind {
 }
 
 /// How much a finding matters: an error is wrong in the run that was seen, a warning could go wrong in another.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     Warning,

@@ -4,7 +4,7 @@ use crate::merge::Key;
 use crate::raw::{self, Event};
 use crate::resolve::Builder;
 use crate::suppress::Suppressions;
-use crate::symbolize::{Symbolized, Symbolizer};
+use crate::symbolize::{Mapped, Symbolized, Symbolizer};
 use crate::trim::trim;
 use crate::words;
 use deadheat_model::{
@@ -219,7 +219,14 @@ impl Collector {
     }
 
     fn module(&mut self, module: &raw::Module) {
-        self.symbolizer.map(module);
+        self.symbolizer.map(Mapped {
+            path: module.path.clone(),
+            bias: module.bias,
+            start: module.start,
+            end: module.end,
+            build_id: module.build_id.clone(),
+            exact: module.exact.clone(),
+        });
         if self.known_modules.insert(module.path.clone()) {
             self.modules.push(Module {
                 path: module.path.clone(),
@@ -244,7 +251,8 @@ impl Collector {
             created: created.iter().map(|entry| entry.frame.clone()).collect(),
         };
         self.all_threads.push((self.process, raw.id));
-        self.finished_threads.insert((self.process, raw.id), thread.clone());
+        self.finished_threads
+            .insert((self.process, raw.id), thread.clone());
         self.created.insert(raw.id, created);
         self.threads.insert(raw.id, thread);
     }
@@ -256,7 +264,11 @@ impl Collector {
         }
         let program = self.program.path.rsplit('/').next().unwrap_or_default();
         let short: String = program.chars().take(15).collect();
-        if name == short { String::new() } else { name.to_owned() }
+        if name == short {
+            String::new()
+        } else {
+            name.to_owned()
+        }
     }
 
     fn finding(&mut self, raw: raw::Finding) -> Reply {

@@ -40,7 +40,10 @@ struct Page {
 
 impl Page {
     fn section(&self, out: &mut String, name: &str) {
-        out.push_str(&format!("\n  {}\n", self.painter.paint(Role::Heading, name)));
+        out.push_str(&format!(
+            "\n  {}\n",
+            self.painter.paint(Role::Heading, name)
+        ));
     }
 
     fn paragraph(&self, out: &mut String, text: &str) {
@@ -65,7 +68,11 @@ impl Page {
         self.section(out, "What happened, step by step");
         for (index, step) in steps.iter().enumerate() {
             let place = words::at(step.stack, &self.cwd);
-            let mut text = format!("{} {} {place}", thread_name(finding, step.thread), step.text);
+            let mut text = format!(
+                "{} {} {place}",
+                thread_name(finding, step.thread),
+                step.text
+            );
             if let Some(access) = step.access {
                 text = format!("{}   <== access {}", text.trim_end(), access + 1);
             }

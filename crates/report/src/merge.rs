@@ -16,8 +16,19 @@ impl Key {
         let mut places: Vec<String> = finding
             .accesses
             .iter()
-            .map(|access| format!("{} {}", access.kind.name(), exact_place(access.stack.first())))
-            .chain(finding.stacks.iter().map(|entry| exact_place(entry.stack.first())))
+            .map(|access| {
+                format!(
+                    "{} {}",
+                    access.kind.name(),
+                    exact_place(access.stack.first())
+                )
+            })
+            .chain(
+                finding
+                    .stacks
+                    .iter()
+                    .map(|entry| exact_place(entry.stack.first())),
+            )
             .collect();
         if places.is_empty() {
             places = finding
@@ -56,7 +67,11 @@ fn exact_place(frame: Option<&Frame>) -> String {
 fn loose_place(frame: Option<&Frame>) -> String {
     match frame {
         Some(frame) => {
-            let file = frame.file.as_deref().or(frame.module.as_deref()).unwrap_or_default();
+            let file = frame
+                .file
+                .as_deref()
+                .or(frame.module.as_deref())
+                .unwrap_or_default();
             format!("{} {}", base_name(file), frame.function)
         }
         None => String::new(),
@@ -94,11 +109,27 @@ pub fn fingerprint(finding: &Finding) -> String {
     let mut parts: Vec<String> = finding
         .accesses
         .iter()
-        .map(|access| format!("{} {}", access.kind.name(), loose_place(access.stack.first())))
-        .chain(finding.stacks.iter().map(|entry| loose_place(entry.stack.first())))
+        .map(|access| {
+            format!(
+                "{} {}",
+                access.kind.name(),
+                loose_place(access.stack.first())
+            )
+        })
+        .chain(
+            finding
+                .stacks
+                .iter()
+                .map(|entry| loose_place(entry.stack.first())),
+        )
         .collect();
     if parts.is_empty() {
-        parts.extend(finding.threads.iter().map(|t| loose_place(t.created.first())));
+        parts.extend(
+            finding
+                .threads
+                .iter()
+                .map(|t| loose_place(t.created.first())),
+        );
     }
     parts.sort();
     let mut hash = Fnv::default();

@@ -186,7 +186,14 @@ mod tests {
 
     #[test]
     fn nonsense_is_an_error() {
-        for line in ["", "{", "[]", "{\"event\":\"what\"}", "{\"event\":\"again\"}", "null"] {
+        for line in [
+            "",
+            "{",
+            "[]",
+            "{\"event\":\"what\"}",
+            "{\"event\":\"again\"}",
+            "null",
+        ] {
             assert!(parse(line).is_err(), "{line}");
         }
     }

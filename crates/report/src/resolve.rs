@@ -184,8 +184,15 @@ impl Builder<'_> {
             at: raw.at,
             what,
             object: raw.object.filter(|_| !about_thread).map(LockId),
-            peer: if about_thread { self.peer(raw, what, &stack) } else { None },
-            name: raw.addr.filter(|_| !about_thread).and_then(|address| self.name_at(address)),
+            peer: if about_thread {
+                self.peer(raw, what, &stack)
+            } else {
+                None
+            },
+            name: raw
+                .addr
+                .filter(|_| !about_thread)
+                .and_then(|address| self.name_at(address)),
             address: raw.addr.map(Address),
             access: raw.access,
             stack,
@@ -307,7 +314,10 @@ impl Builder<'_> {
         let size = memory.size.unwrap_or(0);
         let bytes = words::counted(size, "byte", "bytes");
         let owner = |id: Option<ThreadId>| {
-            id.map_or_else(|| "a thread".to_owned(), |id| words::thread(&self.thread(id.0)))
+            id.map_or_else(
+                || "a thread".to_owned(),
+                |id| words::thread(&self.thread(id.0)),
+            )
         };
         match memory.kind {
             MemoryKind::Global => match (&memory.name, &memory.object) {
@@ -332,7 +342,10 @@ impl Builder<'_> {
             }
             MemoryKind::Stack => match &memory.name {
                 Some(name) => {
-                    format!("local variable `{name}` on the stack of {}{declared}", owner(memory.thread))
+                    format!(
+                        "local variable `{name}` on the stack of {}{declared}",
+                        owner(memory.thread)
+                    )
                 }
                 None => format!("the stack of {}", owner(memory.thread)),
             },
@@ -351,10 +364,12 @@ fn plain(stack: &[Symbolized]) -> Vec<Frame> {
 /// Labels speak of `M1`; where the lock has a name, people know it by that.
 fn name_locks(finding: &mut Finding) {
     let mut named: Vec<(String, String)> = Vec::new();
-    let all = finding
-        .locks
-        .iter()
-        .chain(finding.stacks.iter().filter_map(|entry| entry.lock.as_ref()));
+    let all = finding.locks.iter().chain(
+        finding
+            .stacks
+            .iter()
+            .filter_map(|entry| entry.lock.as_ref()),
+    );
     for lock in all {
         let id = lock.id.to_string();
         if let Some(name) = &lock.name
@@ -395,7 +410,11 @@ fn title(finding: &Finding) -> String {
                 .accesses
                 .iter()
                 .any(|access| access.kind == AccessKind::VptrWrite);
-            let kind = if vptr { "data race on a virtual table pointer" } else { kind };
+            let kind = if vptr {
+                "data race on a virtual table pointer"
+            } else {
+                kind
+            };
             match &finding.memory {
                 Some(memory) => format!("{kind}: {}", subject(memory)),
                 None => kind.to_owned(),

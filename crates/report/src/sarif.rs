@@ -57,7 +57,11 @@ fn tool(report: &Report) -> Value {
 }
 
 fn rule(kind: FindingKind) -> Value {
-    let advice: Vec<String> = kind.advice().iter().map(|text| format!("- {text}")).collect();
+    let advice: Vec<String> = kind
+        .advice()
+        .iter()
+        .map(|text| format!("- {text}"))
+        .collect();
     json!({
         "id": kind.name(),
         "name": pascal_case(kind.name()),
@@ -85,7 +89,11 @@ fn pascal_case(name: &str) -> String {
 
 fn sentence(text: &str) -> String {
     let mut chars = text.chars();
-    let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
+    let first: String = chars
+        .next()
+        .into_iter()
+        .flat_map(char::to_uppercase)
+        .collect();
     format!("{first}{}.", chars.as_str())
 }
 
@@ -96,13 +104,24 @@ fn invocation(report: &Report) -> Value {
         .iter()
         .map(|loss| json!({"level": "warning", "message": {"text": format!("lost: {}: {}", loss.what, loss.count)}}))
         .collect();
-    notes.extend(report.notes.iter().map(|note| json!({"level": "note", "message": {"text": note}})));
+    notes.extend(
+        report
+            .notes
+            .iter()
+            .map(|note| json!({"level": "note", "message": {"text": note}})),
+    );
     for module in text::unseen(report) {
-        let text = format!("{} was built without Deadheat: races inside cannot be seen", module.path);
+        let text = format!(
+            "{} was built without Deadheat: races inside cannot be seen",
+            module.path
+        );
         notes.push(json!({"level": "note", "message": {"text": text}}));
     }
     let mut out = Map::new();
-    out.insert("executionSuccessful".into(), json!(exit.how != ExitHow::Signalled));
+    out.insert(
+        "executionSuccessful".into(),
+        json!(exit.how != ExitHow::Signalled),
+    );
     if !report.program.argv.is_empty() {
         out.insert("commandLine".into(), json!(report.program.argv.join(" ")));
         let arguments: Vec<&String> = report.program.argv.iter().skip(1).collect();
@@ -129,12 +148,19 @@ struct Writer {
 impl Writer {
     fn base(&self) -> Option<String> {
         let cwd = self.cwd.trim_end_matches('/');
-        cwd.starts_with('/').then(|| format!("file://{}/", encode(cwd)))
+        cwd.starts_with('/')
+            .then(|| format!("file://{}/", encode(cwd)))
     }
 
     fn result(&self, finding: &Finding) -> Value {
-        let index = FindingKind::ALL.iter().position(|kind| *kind == finding.kind);
-        let mut message = format!("{}. {}", sentence(&finding.title).trim_end_matches('.'), finding.why);
+        let index = FindingKind::ALL
+            .iter()
+            .position(|kind| *kind == finding.kind);
+        let mut message = format!(
+            "{}. {}",
+            sentence(&finding.title).trim_end_matches('.'),
+            finding.why
+        );
         if let Some(memory) = &finding.memory {
             message.push_str(&format!(" The memory is {}.", memory.description));
         }
@@ -143,18 +169,30 @@ impl Writer {
         out.insert("ruleIndex".into(), json!(index));
         out.insert("level".into(), json!(level(finding.severity)));
         out.insert("message".into(), json!({"text": message}));
-        out.insert("locations".into(), Value::Array(self.main_location(finding)));
-        out.insert("relatedLocations".into(), Value::Array(self.related(finding)));
+        out.insert(
+            "locations".into(),
+            Value::Array(self.main_location(finding)),
+        );
+        out.insert(
+            "relatedLocations".into(),
+            Value::Array(self.related(finding)),
+        );
         out.insert("stacks".into(), Value::Array(self.stacks(finding)));
         let flows = self.code_flows(finding);
         if !flows.is_empty() {
             out.insert("codeFlows".into(), Value::Array(flows));
         }
-        out.insert("partialFingerprints".into(), json!({"deadheat/v1": finding.fingerprint}));
+        out.insert(
+            "partialFingerprints".into(),
+            json!({"deadheat/v1": finding.fingerprint}),
+        );
         out.insert("occurrenceCount".into(), json!(finding.count.max(1)));
-        out.insert("properties".into(), json!({
-            "id": finding.id, "suppression": finding.suppression,
-        }));
+        out.insert(
+            "properties".into(),
+            json!({
+                "id": finding.id, "suppression": finding.suppression,
+            }),
+        );
         Value::Object(out)
     }
 
@@ -171,22 +209,38 @@ impl Writer {
         for access in &finding.accesses {
             named.push((describe(access), &access.stack));
             for lock in &access.locks {
-                let text = format!("{} takes {}", words::thread(&access.thread), words::lock(lock));
+                let text = format!(
+                    "{} takes {}",
+                    words::thread(&access.thread),
+                    words::lock(lock)
+                );
                 named.push((text, &lock.stack));
             }
         }
         for entry in &finding.stacks {
-            named.push((format!("{} {}", words::thread(&entry.thread), entry.label), &entry.stack));
+            named.push((
+                format!("{} {}", words::thread(&entry.thread), entry.label),
+                &entry.stack,
+            ));
         }
         for thread in &finding.threads {
-            named.push((format!("{} is created", words::thread(thread)), &thread.created));
+            named.push((
+                format!("{} is created", words::thread(thread)),
+                &thread.created,
+            ));
         }
         if let Some(memory) = &finding.memory {
             if let Some(made) = &memory.allocation {
-                named.push((format!("{} allocates the block", words::thread(&made.thread)), &made.stack));
+                named.push((
+                    format!("{} allocates the block", words::thread(&made.thread)),
+                    &made.stack,
+                ));
             }
             if let Some(freed) = &memory.freed {
-                named.push((format!("{} frees the block", words::thread(&freed.thread)), &freed.stack));
+                named.push((
+                    format!("{} frees the block", words::thread(&freed.thread)),
+                    &freed.stack,
+                ));
             }
         }
         let mut out: Vec<Value> = Vec::new();
@@ -201,15 +255,22 @@ impl Writer {
     }
 
     fn stacks(&self, finding: &Finding) -> Vec<Value> {
-        let accesses = finding.accesses.iter().map(|access| (describe(access), &access.stack));
-        let labelled = finding
-            .stacks
+        let accesses = finding
+            .accesses
             .iter()
-            .map(|entry| (format!("{} {}", words::thread(&entry.thread), entry.label), &entry.stack));
-        let created = finding
-            .threads
-            .iter()
-            .map(|thread| (format!("{} is created", words::thread(thread)), &thread.created));
+            .map(|access| (describe(access), &access.stack));
+        let labelled = finding.stacks.iter().map(|entry| {
+            (
+                format!("{} {}", words::thread(&entry.thread), entry.label),
+                &entry.stack,
+            )
+        });
+        let created = finding.threads.iter().map(|thread| {
+            (
+                format!("{} is created", words::thread(thread)),
+                &thread.created,
+            )
+        });
         accesses
             .chain(labelled)
             .chain(created)
@@ -267,7 +328,11 @@ impl Writer {
             what if what.releases() => &["release"],
             _ => &["memory", "unsafe"],
         };
-        let importance = if step.access.is_some() { "essential" } else { "important" };
+        let importance = if step.access.is_some() {
+            "essential"
+        } else {
+            "important"
+        };
         Some(json!({
             "location": self.location(frame, Some(&step.text)),
             "executionOrder": order,
@@ -351,7 +416,16 @@ fn encode(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     for byte in path.bytes() {
         match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' | b'+' | b',' => {
+            b'A'..=b'Z'
+            | b'a'..=b'z'
+            | b'0'..=b'9'
+            | b'/'
+            | b'-'
+            | b'.'
+            | b'_'
+            | b'~'
+            | b'+'
+            | b',' => {
                 out.push(char::from(byte));
             }
             other => out.push_str(&format!("%{other:02X}")),

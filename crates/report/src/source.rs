@@ -82,8 +82,14 @@ impl Sources {
         if let Some(known) = self.files.borrow().get(path) {
             return known.clone();
         }
-        let loaded = self.candidates(path).iter().find_map(|path| read(path)).map(Rc::new);
-        self.files.borrow_mut().insert(path.to_owned(), loaded.clone());
+        let loaded = self
+            .candidates(path)
+            .iter()
+            .find_map(|path| read(path))
+            .map(Rc::new);
+        self.files
+            .borrow_mut()
+            .insert(path.to_owned(), loaded.clone());
         loaded
     }
 

@@ -84,9 +84,16 @@ fn access_text(finding: &Finding, index: usize) -> String {
     let text = words::access(access);
     let subject = format!("{} ", words::thread(&access.thread));
     let verb = text.strip_prefix(&subject).unwrap_or(&text);
-    match finding.memory.as_ref().and_then(|memory| memory.name.as_ref()) {
+    match finding
+        .memory
+        .as_ref()
+        .and_then(|memory| memory.name.as_ref())
+    {
         Some(name) if verb.ends_with(" it") => format!("{} `{name}`", verb.trim_end_matches(" it")),
-        Some(name) => format!("{verb} of `{name}`"),
+        Some(name) => match verb.strip_suffix(" atomically") {
+            Some(verb) => format!("{verb} of `{name}` atomically"),
+            None => format!("{verb} of `{name}`"),
+        },
         None => verb.to_owned(),
     }
 }
@@ -100,7 +107,12 @@ fn from_moment<'a>(finding: &'a Finding, moment: &'a Moment, index: usize) -> St
     let name = object.clone().unwrap_or_else(|| "an object".to_owned());
     let peer = moment.peer.map_or_else(
         || "a thread".to_owned(),
-        |id| words::thread(thread_of(finding, id).unwrap_or(&Thread { id, ..Thread::default() })),
+        |id| {
+            words::thread(thread_of(finding, id).unwrap_or(&Thread {
+                id,
+                ..Thread::default()
+            }))
+        },
     );
     let access = moment.access.filter(|_| moment.what == MomentKind::Access);
     let text = match moment.what {

@@ -230,9 +230,14 @@ impl Rule {
                 module.is_some_and(|module| self.pattern.matches(module))
             }),
             Scope::Kind(_) | Scope::Tsan(_) => {
-                evidence.stacks.iter().any(|stack| {
-                    stack.iter().any(|frame| self.matches_frame(frame))
-                }) || evidence.memory.iter().any(|name| self.pattern.matches(name))
+                evidence
+                    .stacks
+                    .iter()
+                    .any(|stack| stack.iter().any(|frame| self.matches_frame(frame)))
+                    || evidence
+                        .memory
+                        .iter()
+                        .any(|name| self.pattern.matches(name))
             }
         }
     }
@@ -240,8 +245,14 @@ impl Rule {
     fn matches_frame(&self, symbolized: &Symbolized) -> bool {
         let frame = &symbolized.frame;
         self.pattern.matches(&frame.function)
-            || frame.file.as_deref().is_some_and(|file| self.pattern.matches(file))
-            || frame.module.as_deref().is_some_and(|module| self.pattern.matches(module))
+            || frame
+                .file
+                .as_deref()
+                .is_some_and(|file| self.pattern.matches(file))
+            || frame
+                .module
+                .as_deref()
+                .is_some_and(|module| self.pattern.matches(module))
             || symbolized.linkage.as_deref().is_some_and(|linkage| {
                 self.pattern.matches(linkage) || self.pattern.matches(&demangle::full(linkage))
             })
@@ -320,7 +331,11 @@ pub(crate) fn line_for(finding: &Finding) -> String {
             .chain(finding.threads.iter().map(|thread| &thread.created))
     };
     let top = stacks().find_map(|stack| stack.first());
-    let scope = if finding.accesses.is_empty() { kind.name() } else { "race_top" };
+    let scope = if finding.accesses.is_empty() {
+        kind.name()
+    } else {
+        "race_top"
+    };
     match top {
         Some(frame) if !frame.function.is_empty() => format!("{scope}:^{}$", frame.function),
         Some(frame) => match &frame.module {
@@ -338,7 +353,11 @@ pub fn to_suppressions(report: &Report) -> String {
     );
     let mut written: Vec<&str> = Vec::new();
     for finding in &report.findings {
-        out.push_str(&format!("\n# {}: {}\n", finding.id, one_line(&finding.title)));
+        out.push_str(&format!(
+            "\n# {}: {}\n",
+            finding.id,
+            one_line(&finding.title)
+        ));
         if written.contains(&finding.suppression.as_str()) {
             out.push_str("# (the rule above covers it)\n");
             continue;

@@ -102,9 +102,16 @@ mod tests {
             &["__tsan_write4", "add", "worker", "start_thread", "clone3"],
             &["add", "worker"],
         );
-        check(&["f", "main", "__libc_start_call_main", "_start"], &["f", "main"]);
         check(
-            &["work", "std::__invoke_impl<void>", "std::thread::_Invoker<x>::operator()"],
+            &["f", "main", "__libc_start_call_main", "_start"],
+            &["f", "main"],
+        );
+        check(
+            &[
+                "work",
+                "std::__invoke_impl<void>",
+                "std::thread::_Invoker<x>::operator()",
+            ],
             &["work"],
         );
         check(&["_start"], &["_start"]);

@@ -11,7 +11,13 @@ use deadheat_model::{
 pub fn why(finding: &Finding, cwd: &str) -> String {
     match finding.kind {
         FindingKind::DataRace | FindingKind::UseAfterFree => match finding.accesses.as_slice() {
-            [late, early, ..] => Pair { finding, late, early, cwd }.sentence(),
+            [late, early, ..] => Pair {
+                finding,
+                late,
+                early,
+                cwd,
+            }
+            .sentence(),
             _ => finding.kind.meaning().to_owned(),
         },
         FindingKind::LockOrderInversion => inversion(finding, cwd),
@@ -138,7 +144,10 @@ fn leak(finding: &Finding, cwd: &str) -> String {
 fn signal(finding: &Finding) -> String {
     let what = match &finding.detail {
         Some(detail) => detail.trim_end_matches('.').to_owned(),
-        None => format!("{} calls a function that is not async-signal-safe", actor(finding)),
+        None => format!(
+            "{} calls a function that is not async-signal-safe",
+            actor(finding)
+        ),
     };
     format!(
         "{what}; the signal may arrive while the same thread is inside such a function or holds a lock that it needs."
@@ -166,7 +175,9 @@ impl Pair<'_> {
             (false, true) => self.one_holds(self.late, self.early),
             (true, false) => self.one_holds(self.early, self.late),
             (false, false) => self.different_locks(),
-            (true, true) => self.outside_critical_section().unwrap_or_else(|| self.by_threads()),
+            (true, true) => self
+                .outside_critical_section()
+                .unwrap_or_else(|| self.by_threads()),
         }
     }
 
@@ -220,7 +231,10 @@ impl Pair<'_> {
             moment.thread == self.early.thread.id
                 && matches!(
                     moment.what,
-                    MomentKind::Unlock | MomentKind::Rdunlock | MomentKind::Signal | MomentKind::Post
+                    MomentKind::Unlock
+                        | MomentKind::Rdunlock
+                        | MomentKind::Signal
+                        | MomentKind::Post
                 )
                 && moment.object.is_some()
         })?;
@@ -269,14 +283,23 @@ impl Pair<'_> {
             _ => String::new(),
         };
         if early.parent == Some(late.id) && late.id != early.id {
-            return format!("{}{atomic}", self.parent_does_not_wait(self.late, early, locks));
+            return format!(
+                "{}{atomic}",
+                self.parent_does_not_wait(self.late, early, locks)
+            );
         }
         if late.parent == Some(early.id) && late.id != early.id {
-            return format!("{}{atomic}", self.parent_does_not_wait(self.early, late, locks));
+            return format!(
+                "{}{atomic}",
+                self.parent_does_not_wait(self.early, late, locks)
+            );
         }
         let birth = match (late.parent, early.parent) {
             (Some(one), Some(other)) if one == other => {
-                format!("{} and {} were both started by {one} and run side by side", late.id, early.id)
+                format!(
+                    "{} and {} were both started by {one} and run side by side",
+                    late.id, early.id
+                )
             }
             _ => format!("{} and {} run side by side", late.id, early.id),
         };
@@ -304,7 +327,11 @@ impl Pair<'_> {
             .map(|frame| format!(" at {}", words::line_of(frame, self.cwd)))
             .unwrap_or_default();
         // A lock does not keep a freed block alive.
-        let or_lock = if self.is_free() { "" } else { ", or a lock that both take," };
+        let or_lock = if self.is_free() {
+            ""
+        } else {
+            ", or a lock that both take,"
+        };
         format!(
             "{locks}, and {} created {}{created} before its own {}: nothing makes it wait for {} in between. {join} the \
              {}{place}{or_lock} would order them.",

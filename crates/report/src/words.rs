@@ -144,7 +144,10 @@ pub fn access(access: &Access) -> String {
         deadheat_model::AccessKind::Read
         | deadheat_model::AccessKind::Write
         | deadheat_model::AccessKind::ReadWrite => {
-            format!("{who} {verb} {}{how}", counted(access.size, "byte", "bytes"))
+            format!(
+                "{who} {verb} {}{how}",
+                counted(access.size, "byte", "bytes")
+            )
         }
     }
 }

@@ -48,14 +48,24 @@ fn every_kind_as_text() {
         let text = render(&report, Format::Text, &Options::default());
         golden(&format!("{name}.txt"), &normalize(&text));
     }
-    assert_eq!(kinds.len(), FindingKind::ALL.len(), "a kind has no golden report");
+    assert_eq!(
+        kinds.len(),
+        FindingKind::ALL.len(),
+        "a kind has no golden report"
+    );
 }
 
 #[test]
 fn explanations() {
     let built = bank("golden-explain");
     for (name, finding) in cases::all(&built) {
-        if !["data-race-released-too-early", "data-race-one-lock", "lock-order-inversion"].contains(&name) {
+        if ![
+            "data-race-released-too-early",
+            "data-race-one-lock",
+            "lock-order-inversion",
+        ]
+        .contains(&name)
+        {
             continue;
         }
         let report = collect(&built, &[finding]);
@@ -70,11 +80,24 @@ fn narrow_terminals_and_colour() {
     let built = bank("golden-narrow");
     let (_, finding) = cases::all(&built).remove(0);
     let report = collect(&built, &[finding]);
-    let narrow = Options { width: 60, ..Options::default() };
+    let narrow = Options {
+        width: 60,
+        ..Options::default()
+    };
     let text = render(&report, Format::Text, &narrow);
     golden("narrow.txt", &normalize(&text));
-    assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
-    let coloured = render(&report, Format::Text, &Options { color: true, ..narrow });
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 60),
+        "{text}"
+    );
+    let coloured = render(
+        &report,
+        Format::Text,
+        &Options {
+            color: true,
+            ..narrow
+        },
+    );
     let mut plain = String::new();
     let mut rest = coloured.as_str();
     while let Some(at) = rest.find('\x1b') {
@@ -82,7 +105,16 @@ fn narrow_terminals_and_colour() {
         rest = &rest[at + rest[at..].find('m').expect("an escape ends") + 1..];
     }
     plain.push_str(rest);
-    let trimmed = |text: &str| text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
-    assert_eq!(trimmed(&plain), trimmed(&text), "colour changes nothing else");
+    let trimmed = |text: &str| {
+        text.lines()
+            .map(str::trim_end)
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    assert_eq!(
+        trimmed(&plain),
+        trimmed(&text),
+        "colour changes nothing else"
+    );
     assert_ne!(coloured, text);
 }

@@ -15,7 +15,8 @@ use std::process::Command;
 fn sample(name: &str) -> Report {
     let built = bank(name);
     let mut collector = Collector::new(Settings {
-        suppressions: Suppressions::parse("known.txt", "deadlock:^nothing$\ndouble-lock:transfer").expect("parses"),
+        suppressions: Suppressions::parse("known.txt", "deadlock:^nothing$\ndouble-lock:transfer")
+            .expect("parses"),
         list_unused_suppressions: true,
         ..Settings::default()
     });
@@ -46,7 +47,9 @@ fn validate(schema: &Path, text: &str) {
     let mut schemas = boon::Schemas::new();
     let mut compiler = boon::Compiler::new();
     let location = schema.to_str().expect("a path in UTF-8");
-    let index = compiler.compile(location, &mut schemas).expect("the schema compiles");
+    let index = compiler
+        .compile(location, &mut schemas)
+        .expect("the schema compiles");
     let value: Value = serde_json::from_str(text).expect("it is JSON");
     if let Err(error) = schemas.validate(&value, index) {
         panic!("{error:#}");
@@ -74,7 +77,8 @@ fn json_validates_and_reads_back() {
 
 #[test]
 fn the_schema_knows_every_kind() {
-    let text = std::fs::read_to_string(manifest().join("../../docs/findings.schema.json")).expect("there");
+    let text =
+        std::fs::read_to_string(manifest().join("../../docs/findings.schema.json")).expect("there");
     let schema: Value = serde_json::from_str(&text).expect("JSON");
     let kinds: Vec<&str> = schema["$defs"]["kind"]["enum"]
         .as_array()
@@ -82,11 +86,17 @@ fn the_schema_knows_every_kind() {
         .iter()
         .filter_map(Value::as_str)
         .collect();
-    let ours: Vec<&str> = deadheat_report::model::FindingKind::ALL.map(|kind| kind.name()).to_vec();
+    let ours: Vec<&str> = deadheat_report::model::FindingKind::ALL
+        .map(|kind| kind.name())
+        .to_vec();
     assert_eq!(kinds, ours);
-    let prose = std::fs::read_to_string(manifest().join("../../docs/json-schema.md")).expect("there");
+    let prose =
+        std::fs::read_to_string(manifest().join("../../docs/json-schema.md")).expect("there");
     for kind in ours {
-        assert!(prose.contains(&format!("`{kind}`")), "docs/json-schema.md does not name {kind}");
+        assert!(
+            prose.contains(&format!("`{kind}`")),
+            "docs/json-schema.md does not name {kind}"
+        );
     }
 }
 
@@ -110,25 +120,44 @@ fn sarif_validates_against_the_official_schema() {
     validate(&official_sarif_schema(), &text);
     let log: Value = serde_json::from_str(&text).expect("JSON");
     let results = log["runs"][0]["results"].as_array().expect("results");
-    let rules = log["runs"][0]["tool"]["driver"]["rules"].as_array().expect("rules");
+    let rules = log["runs"][0]["tool"]["driver"]["rules"]
+        .as_array()
+        .expect("rules");
     for result in results {
         let rule = result["ruleIndex"].as_u64().expect("an index");
-        assert_eq!(rules[usize::try_from(rule).expect("small")]["id"], result["ruleId"]);
+        assert_eq!(
+            rules[usize::try_from(rule).expect("small")]["id"],
+            result["ruleId"]
+        );
         let uri = &result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
         assert_eq!(uri, "tests/programs/bank.c", "paths are relative");
     }
     assert_eq!(results[0]["occurrenceCount"], 1_000_001);
-    assert!(results[0]["codeFlows"][0]["threadFlows"].as_array().is_some_and(|flows| flows.len() == 2));
+    assert!(
+        results[0]["codeFlows"][0]["threadFlows"]
+            .as_array()
+            .is_some_and(|flows| flows.len() == 2)
+    );
 }
 
 /// The schema travels inside a package of crates.io that this test depends on.
 fn official_sarif_schema() -> PathBuf {
     let output = Command::new(env!("CARGO"))
         .current_dir(manifest())
-        .args(["metadata", "--format-version", "1", "--filter-platform", "x86_64-unknown-linux-gnu"])
+        .args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--filter-platform",
+            "x86_64-unknown-linux-gnu",
+        ])
         .output()
         .expect("cargo runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata is JSON");
     let package = metadata["packages"]
         .as_array()
@@ -136,7 +165,9 @@ fn official_sarif_schema() -> PathBuf {
         .iter()
         .find(|package| package["name"] == "serde-sarif")
         .expect("serde-sarif is a dependency");
-    let folder = Path::new(package["manifest_path"].as_str().expect("a path")).parent().expect("a folder");
+    let folder = Path::new(package["manifest_path"].as_str().expect("a path"))
+        .parent()
+        .expect("a folder");
     folder.join("src/schema.json")
 }
 
@@ -148,7 +179,16 @@ fn html_is_whole_and_escaped() {
     for finding in &report.findings {
         assert!(text.contains(&format!("id=\"finding-{}\"", finding.id)));
     }
-    for bad in ["<script>alert", "<lost>", "<b>tags", "http://", "https://", "src=", "@import", "\u{1b}"] {
+    for bad in [
+        "<script>alert",
+        "<lost>",
+        "<b>tags",
+        "http://",
+        "https://",
+        "src=",
+        "@import",
+        "\u{1b}",
+    ] {
         assert!(!text.contains(bad), "{bad}");
     }
     assert!(text.contains("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;"));
@@ -173,9 +213,15 @@ fn text_footer_tells_everything() {
         "deadheat explain 1",
         "1 suppressed",
     ] {
-        assert!(text.contains(part) || text.replace("\n            ", " ").contains(part), "{part}\n{text}");
+        assert!(
+            text.contains(part) || text.replace("\n            ", " ").contains(part),
+            "{part}\n{text}"
+        );
     }
-    assert!(!text.contains('\u{1b}'), "a thread's name must not steer the terminal");
+    assert!(
+        !text.contains('\u{1b}'),
+        "a thread's name must not steer the terminal"
+    );
 }
 
 #[test]
@@ -184,7 +230,10 @@ fn generated_suppressions_silence_everything() {
     let report = sample("sinks-suppress-report");
     let text = to_suppressions(&report);
     let rules = Suppressions::parse("generated", &text).expect("what we write we can read");
-    let mut collector = Collector::new(Settings { suppressions: rules.clone(), ..Settings::default() });
+    let mut collector = Collector::new(Settings {
+        suppressions: rules.clone(),
+        ..Settings::default()
+    });
     for line in built.prologue() {
         let _ = collector.line(&line);
     }
@@ -197,6 +246,19 @@ fn generated_suppressions_silence_everything() {
         let _ = collector.line(&finding.to_string());
     }
     let silenced = collector.finish(Outcome::Exited(0));
-    assert!(silenced.findings.is_empty(), "{:?}", silenced.findings.iter().map(|f| &f.title).collect::<Vec<_>>());
-    assert!(report.findings.iter().all(|finding| rules.matching_finding(finding).is_some()));
+    assert!(
+        silenced.findings.is_empty(),
+        "{:?}",
+        silenced
+            .findings
+            .iter()
+            .map(|f| &f.title)
+            .collect::<Vec<_>>()
+    );
+    assert!(
+        report
+            .findings
+            .iter()
+            .all(|finding| rules.matching_finding(finding).is_some())
+    );
 }

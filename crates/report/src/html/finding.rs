@@ -22,7 +22,11 @@ impl Page<'_> {
             sides.push_str(&self.panel("data-stack", &head, "", &entry.stack));
         }
         if sides.is_empty() {
-            for thread in finding.threads.iter().filter(|thread| !thread.created.is_empty()) {
+            for thread in finding
+                .threads
+                .iter()
+                .filter(|thread| !thread.created.is_empty())
+            {
                 let head = format!("{} was created", words::thread(thread));
                 sides.push_str(&self.panel("data-stack", &head, "", &thread.created));
             }
@@ -89,7 +93,10 @@ impl Page<'_> {
             return "<p class=\"missing\">no line is known: build with -g</p>\n".to_owned();
         };
         let Some(excerpt) = self.sources.excerpt(file, line, frame.column, AROUND) else {
-            return format!("<p class=\"missing\">source not found: {}</p>\n", escape(file));
+            return format!(
+                "<p class=\"missing\">source not found: {}</p>\n",
+                escape(file)
+            );
         };
         let rows: String = excerpt
             .lines
@@ -146,15 +153,27 @@ impl Page<'_> {
         }
         for lock in &finding.locks {
             let text = format!("{} at {}", words::lock(lock), lock.address);
-            rows.push(("lock", format!("{}{}", prose(&text), self.calls(&lock.created))));
+            rows.push((
+                "lock",
+                format!("{}{}", prose(&text), self.calls(&lock.created)),
+            ));
         }
         for thread in &finding.threads {
             if !thread.created.is_empty() {
                 let text = format!("{} created", words::thread(thread));
-                rows.push(("thread", format!("{}{}", prose(&text), self.calls(&thread.created))));
+                rows.push((
+                    "thread",
+                    format!("{}{}", prose(&text), self.calls(&thread.created)),
+                ));
             }
         }
-        rows.push(("silence", format!("<code class=\"suppression\">{}</code>", escape(&finding.suppression))));
+        rows.push((
+            "silence",
+            format!(
+                "<code class=\"suppression\">{}</code>",
+                escape(&finding.suppression)
+            ),
+        ));
         rows.iter()
             .map(|(name, text)| format!("<dt>{name}</dt><dd>{text}</dd>\n"))
             .collect()
@@ -165,7 +184,11 @@ impl Page<'_> {
     }
 
     fn taken(&self, lock: &Lock, thread: &Thread) -> String {
-        let text = format!("{} taken by {}", words::locks(std::slice::from_ref(lock)), words::thread(thread));
+        let text = format!(
+            "{} taken by {}",
+            words::locks(std::slice::from_ref(lock)),
+            words::thread(thread)
+        );
         format!("{}{}", prose(&text), self.calls(&lock.stack))
     }
 
@@ -197,10 +220,19 @@ fn marked(text: &str, at: usize) -> String {
             end += 1;
         }
     } else {
-        while chars.get(end).copied().is_some_and(|c| "=+-*/%&|^<>".contains(c)) {
+        while chars
+            .get(end)
+            .copied()
+            .is_some_and(|c| "=+-*/%&|^<>".contains(c))
+        {
             end += 1;
         }
     }
     let part = |range: &[char]| escape(&range.iter().collect::<String>());
-    format!("{}<mark>{}</mark>{}", part(&chars[..at]), part(&chars[at..end]), part(&chars[end..]))
+    format!(
+        "{}<mark>{}</mark>{}",
+        part(&chars[..at]),
+        part(&chars[at..end]),
+        part(&chars[end..])
+    )
 }

@@ -34,7 +34,11 @@ pub fn render(report: &Report, options: &Options) -> String {
         cwd: &cwd,
     };
     let program = program_name(report);
-    let findings: String = report.findings.iter().map(|finding| page.finding(finding)).collect();
+    let findings: String = report
+        .findings
+        .iter()
+        .map(|finding| page.finding(finding))
+        .collect();
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -120,7 +124,12 @@ impl Page<'_> {
                 )
             })
             .collect();
-        let items: String = self.report.findings.iter().map(|finding| self.item(finding)).collect();
+        let items: String = self
+            .report
+            .findings
+            .iter()
+            .map(|finding| self.item(finding))
+            .collect();
         format!(
             "<nav aria-label=\"Findings\">\n<input id=\"filter\" type=\"search\" placeholder=\"Filter ( / )\" \
              aria-label=\"Filter findings\">\n<div class=\"chips\">\n{chips}</div>\n\
@@ -160,7 +169,11 @@ impl Page<'_> {
     }
 
     fn empty(&self) -> String {
-        let hidden = if self.report.findings.is_empty() { "" } else { " hidden" };
+        let hidden = if self.report.findings.is_empty() {
+            ""
+        } else {
+            " hidden"
+        };
         let text = if self.report.findings.is_empty() {
             "Nothing was found in this run."
         } else {
@@ -175,13 +188,21 @@ impl Page<'_> {
         for module in text::unseen(report) {
             rows.push((
                 "not seen".to_owned(),
-                format!("{}: built without Deadheat, so races inside cannot be seen", module.path),
+                format!(
+                    "{}: built without Deadheat, so races inside cannot be seen",
+                    module.path
+                ),
             ));
         }
         for loss in &report.losses {
             rows.push(("lost".to_owned(), format!("{}: {}", loss.what, loss.count)));
         }
-        rows.extend(report.notes.iter().map(|note| ("note".to_owned(), note.clone())));
+        rows.extend(
+            report
+                .notes
+                .iter()
+                .map(|note| ("note".to_owned(), note.clone())),
+        );
         for silenced in &report.suppressed {
             rows.push((
                 "silenced".to_owned(),

@@ -16,6 +16,7 @@
     return items.filter((item) => !item.hidden).map((item) => item.dataset.id);
   }
 
+  // `focus`: a person asked for it, so the address and the keyboard follow.
   function show(id, focus) {
     current = id;
     for (const article of articles) {
@@ -34,7 +35,7 @@
         link.removeAttribute("aria-current");
       }
     }
-    if (id !== null) {
+    if (focus && id !== null) {
       history.replaceState(null, "", "#finding-" + id);
     }
   }
@@ -126,6 +127,5 @@
   const wanted = location.hash.replace("#finding-", "");
   if (items.length > 0) {
     show(texts.has(wanted) ? wanted : items[0].dataset.id, false);
-    window.scrollTo(0, 0);
   }
 })();

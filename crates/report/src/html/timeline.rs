@@ -29,7 +29,12 @@ pub fn draw(finding: &Finding, cwd: &str) -> String {
     if threads.len() > 2 {
         threads.sort();
     }
-    let drawing = Drawing { finding, cwd, steps, threads };
+    let drawing = Drawing {
+        finding,
+        cwd,
+        steps,
+        threads,
+    };
     drawing.svg()
 }
 
@@ -72,7 +77,11 @@ impl Drawing<'_> {
 
     /// Two lanes leave room for labels on both sides; more stand left of all labels.
     fn x(&self, thread: ThreadId) -> i32 {
-        let index = self.threads.iter().position(|id| *id == thread).unwrap_or(0);
+        let index = self
+            .threads
+            .iter()
+            .position(|id| *id == thread)
+            .unwrap_or(0);
         let index = i32::try_from(index).unwrap_or(0);
         match self.threads.len() {
             1 => 60,
@@ -91,7 +100,11 @@ impl Drawing<'_> {
     fn lane(&self, thread: ThreadId, height: i32) -> String {
         let x = self.x(thread);
         let name = steps::thread_name(self.finding, thread);
-        let name = if self.threads.len() > 2 { thread.to_string() } else { name };
+        let name = if self.threads.len() > 2 {
+            thread.to_string()
+        } else {
+            name
+        };
         format!(
             "<g data-thread=\"{id}\"><text class=\"lane-name\" x=\"{x}\" y=\"24\" text-anchor=\"middle\">{}</text>\
              <line class=\"lane\" x1=\"{x}\" y1=\"36\" x2=\"{x}\" y2=\"{}\"/></g>\n",
@@ -105,7 +118,8 @@ impl Drawing<'_> {
     fn held(&self) -> String {
         let mut out = String::new();
         for (row, step) in self.steps.iter().enumerate() {
-            if !matches!(step.what, MomentKind::Lock | MomentKind::Rdlock) || step.moment.is_none() {
+            if !matches!(step.what, MomentKind::Lock | MomentKind::Rdlock) || step.moment.is_none()
+            {
                 continue;
             }
             let end = self
@@ -130,34 +144,58 @@ impl Drawing<'_> {
         out
     }
 
-    /// Arrows from what released to what acquired.
+    /// Arrows from what released to what acquired, and from a create to the lane of the new thread.
     fn edges(&self) -> String {
         let mut out = String::new();
+        for (row, step) in self.steps.iter().enumerate() {
+            let Some(child) = step
+                .peer
+                .filter(|id| step.what == MomentKind::Create && self.threads.contains(id))
+            else {
+                continue;
+            };
+            let starts =
+                |other: &Step<'_>| other.what == MomentKind::Start && other.thread == child;
+            if !self.steps.iter().any(starts) {
+                out.push_str(&self.edge(step.thread, Self::y(row), child, Self::y(row) + ROW / 2));
+            }
+        }
         for (row, step) in self.steps.iter().enumerate() {
             if step.moment.is_none() || !step.what.acquires() {
                 continue;
             }
-            let source = self.steps.iter().enumerate().take(row).rev().find(|(_, other)| {
-                other.thread != step.thread && other.what.releases() && pairs(other, step)
-            });
+            let source = self
+                .steps
+                .iter()
+                .enumerate()
+                .take(row)
+                .rev()
+                .find(|(_, other)| {
+                    other.thread != step.thread && other.what.releases() && pairs(other, step)
+                });
             if let Some((from, other)) = source {
-                out.push_str(&format!(
-                    "<line class=\"edge\" x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" marker-end=\"url(#arrow-{})\"/>\n",
-                    self.x(other.thread),
-                    Self::y(from),
-                    self.x(step.thread),
-                    Self::y(row),
-                    self.finding.id
-                ));
+                out.push_str(&self.edge(other.thread, Self::y(from), step.thread, Self::y(row)));
             }
         }
         out
     }
 
+    fn edge(&self, from: ThreadId, from_y: i32, to: ThreadId, to_y: i32) -> String {
+        format!(
+            "<line class=\"edge\" x1=\"{}\" y1=\"{from_y}\" x2=\"{}\" y2=\"{to_y}\" marker-end=\"url(#arrow-{})\"/>\n",
+            self.x(from),
+            self.x(to),
+            self.finding.id
+        )
+    }
+
     /// The two accesses, and the order that is missing between them.
     fn race(&self) -> String {
         let find = |index| {
-            let at = self.steps.iter().position(|step| step.access == Some(index))?;
+            let at = self
+                .steps
+                .iter()
+                .position(|step| step.access == Some(index))?;
             Some((self.x(self.steps.get(at)?.thread), Self::y(at)))
         };
         let (Some((x1, y1)), Some((x2, y2))) = (find(1), find(0)) else {
@@ -181,9 +219,14 @@ impl Drawing<'_> {
         let (label_x, anchor) = match (self.threads.len(), left) {
             (2, true) => (x - 16, "end"),
             (1 | 2, _) => (x + 16, "start"),
-            _ => (self.threads.last().map_or(60, |last| self.x(*last)) + 56, "start"),
+            _ => (
+                self.threads.last().map_or(60, |last| self.x(*last)) + 56,
+                "start",
+            ),
         };
-        let place = words::spot(step.stack).map(|frame| words::line_of(frame, self.cwd)).unwrap_or_default();
+        let place = words::spot(step.stack)
+            .map(|frame| words::line_of(frame, self.cwd))
+            .unwrap_or_default();
         let subject = if self.threads.len() > 2 {
             format!("{} ", step.thread)
         } else {
@@ -194,7 +237,9 @@ impl Drawing<'_> {
             Some(_) => ("access", 8),
             None => ("moment", 5),
         };
-        let access = step.access.map_or_else(String::new, |index| format!(" data-access=\"{index}\""));
+        let access = step
+            .access
+            .map_or_else(String::new, |index| format!(" data-access=\"{index}\""));
         format!(
             "<g class=\"step {class}\" data-what=\"{what}\"{access}><title>{full}</title>\
              <circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\"/>\
@@ -219,7 +264,9 @@ fn pairs(release: &Step<'_>, acquire: &Step<'_>) -> bool {
     match (release.what, acquire.what) {
         (MomentKind::Create, MomentKind::Start) => release.peer == Some(acquire.thread),
         (MomentKind::Exit, MomentKind::Join) => acquire.peer == Some(release.thread),
-        (MomentKind::Create | MomentKind::Exit, _) | (_, MomentKind::Start | MomentKind::Join) => false,
+        (MomentKind::Create | MomentKind::Exit, _) | (_, MomentKind::Start | MomentKind::Join) => {
+            false
+        }
         _ => release.object.is_some() && release.object == acquire.object,
     }
 }

@@ -40,7 +40,9 @@ pub fn candidates(file: &Path, clues: &Clues, roots: &[PathBuf]) -> Vec<PathBuf>
 pub fn crc32(bytes: &[u8]) -> u32 {
     let mut table = [0u32; 256];
     for (slot, index) in table.iter_mut().zip(0u32..) {
-        *slot = (0..8).fold(index, |c, _| (c >> 1) ^ (0xEDB8_8320 & (c & 1).wrapping_neg()));
+        *slot = (0..8).fold(index, |c, _| {
+            (c >> 1) ^ (0xEDB8_8320 & (c & 1).wrapping_neg())
+        });
     }
     !bytes.iter().fold(!0u32, |crc, byte| {
         (crc >> 8) ^ table[((crc ^ u32::from(*byte)) & 0xFF) as usize]
@@ -62,7 +64,11 @@ mod tests {
             build_id: vec![0xab, 0xcd, 0xef],
             link: None,
         };
-        let paths = candidates(Path::new("prog"), &clues, &[PathBuf::from("/usr/lib/debug")]);
+        let paths = candidates(
+            Path::new("prog"),
+            &clues,
+            &[PathBuf::from("/usr/lib/debug")],
+        );
         assert_eq!(
             paths,
             [PathBuf::from("/usr/lib/debug/.build-id/ab/cdef.debug")]

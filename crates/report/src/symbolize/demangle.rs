@@ -59,9 +59,14 @@ pub fn tidy(name: &str) -> String {
             text = text.replace(long, brief);
         }
     }
-    for default in ["std::allocator<", "std::char_traits<", "std::less<", "std::hash<",
-        "std::equal_to<", "std::default_delete<"]
-    {
+    for default in [
+        "std::allocator<",
+        "std::char_traits<",
+        "std::less<",
+        "std::hash<",
+        "std::equal_to<",
+        "std::default_delete<",
+    ] {
         text = without_argument(&text, default);
     }
     text.replace(" >", ">")
@@ -101,12 +106,18 @@ mod tests {
             ("main", "main"),
             ("_Z3addii", "add"),
             ("_ZN4bank7Account7depositEi", "bank::Account::deposit"),
-            ("_ZNSt6vectorIiSaIiEE9push_backERKi", "std::vector<int>::push_back"),
+            (
+                "_ZNSt6vectorIiSaIiEE9push_backERKi",
+                "std::vector<int>::push_back",
+            ),
             (
                 "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendEPKc",
                 "std::string::append",
             ),
-            ("_ZN4core3ptr13drop_in_place17h0123456789abcdefE", "core::ptr::drop_in_place"),
+            (
+                "_ZN4core3ptr13drop_in_place17h0123456789abcdefE",
+                "core::ptr::drop_in_place",
+            ),
             ("_RNvCs1234_7mycrate3foo", "mycrate::foo"),
             ("_Z", "_Z"),
         ] {

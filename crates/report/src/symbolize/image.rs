@@ -56,13 +56,19 @@ impl Image {
         if dwarf.is_none() {
             let clues = Clues {
                 build_id: build_id.clone(),
-                link: file.gnu_debuglink().ok().flatten().map(|(link, crc)| {
-                    (String::from_utf8_lossy(link).into_owned(), crc)
-                }),
+                link: file
+                    .gnu_debuglink()
+                    .ok()
+                    .flatten()
+                    .map(|(link, crc)| (String::from_utf8_lossy(link).into_owned(), crc)),
             };
             for candidate in debugfile::candidates(path, &clues, debug_roots) {
-                let Ok(cache) = open(&candidate) else { continue };
-                let Ok(separate) = parse(&candidate, &cache) else { continue };
+                let Ok(cache) = open(&candidate) else {
+                    continue;
+                };
+                let Ok(separate) = parse(&candidate, &cache) else {
+                    continue;
+                };
                 if !belongs(&candidate, &separate, &clues) {
                     continue;
                 }
@@ -94,7 +100,10 @@ impl Image {
 
     /// The build id in hexadecimal, empty if there is none.
     pub fn build_id(&self) -> String {
-        self.build_id.iter().map(|byte| format!("{byte:02x}")).collect()
+        self.build_id
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
     }
 
     /// The function at an address, inlined calls first.
@@ -126,7 +135,9 @@ impl Image {
 
     fn dwarf_frames(&self, address: u64) -> Vec<Symbolized> {
         let mut out = Vec::new();
-        let Some(context) = &self.context else { return out };
+        let Some(context) = &self.context else {
+            return out;
+        };
         let Ok(mut frames) = context.find_frames(address).skip_all_loads() else {
             return out;
         };
@@ -158,6 +169,16 @@ impl Image {
         }
         if let Some(last) = out.last_mut() {
             last.frame.inlined = false;
+            // Debug info of a lambda says only `operator()`; the symbol knows where it belongs.
+            let symbol = self.symbol_frame(address);
+            if symbol
+                .frame
+                .function
+                .ends_with(&format!("::{}", last.frame.function))
+            {
+                last.frame.function = symbol.frame.function;
+                last.linkage = symbol.linkage;
+            }
         }
         out
     }
@@ -289,7 +310,11 @@ pub fn normalize(path: &str) -> String {
         }
     }
     let joined = parts.join("/");
-    if absolute { format!("/{joined}") } else { joined }
+    if absolute {
+        format!("/{joined}")
+    } else {
+        joined
+    }
 }
 
 #[cfg(test)]

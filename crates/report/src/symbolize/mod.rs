@@ -12,7 +12,6 @@ mod variables;
 pub use image::{Symbolized, normalize};
 pub use variables::Variable;
 
-use crate::raw;
 use deadheat_model::{Address, Frame};
 use image::Image;
 use std::collections::{HashMap, HashSet};
@@ -20,13 +19,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// One mapped module; a later one replaces what it overlaps.
-#[derive(Clone, Debug)]
-struct Mapped {
-    path: String,
-    bias: u64,
-    start: u64,
-    end: u64,
-    build_id: String,
+#[derive(Clone, Debug, Default)]
+pub struct Mapped {
+    pub path: String,
+    /// Load address minus link address.
+    pub bias: u64,
+    pub start: u64,
+    pub end: u64,
+    /// Hexadecimal; empty if unknown.
+    pub build_id: String,
+    /// Addresses that stand for an interposed function and are no return addresses.
+    pub exact: Vec<u64>,
 }
 
 /// Resolves the addresses of one process.
@@ -67,22 +70,17 @@ impl Symbolizer {
     }
 
     /// A module was loaded.
-    pub fn map(&mut self, module: &raw::Module) {
-        let fresh = Mapped {
-            path: module.path.clone(),
-            bias: module.bias,
-            start: module.start,
-            end: module.end,
-            build_id: module.build_id.clone(),
-        };
+    pub fn map(&mut self, mut fresh: Mapped) {
+        self.exact.extend(fresh.exact.drain(..));
         let before = self.mapped.len();
         self.mapped
             .retain(|old| old.end <= fresh.start || fresh.end <= old.start);
         if self.mapped.len() != before {
-            self.frames.retain(|pc, _| !(fresh.start..fresh.end).contains(pc));
-            self.globals.retain(|at, _| !(fresh.start..fresh.end).contains(at));
+            self.frames
+                .retain(|pc, _| !(fresh.start..fresh.end).contains(pc));
+            self.globals
+                .retain(|at, _| !(fresh.start..fresh.end).contains(at));
         }
-        self.exact.extend(&module.exact);
         let at = self.mapped.partition_point(|old| old.start < fresh.start);
         self.mapped.insert(at, fresh);
     }
@@ -148,7 +146,9 @@ impl Symbolizer {
     }
 
     fn image_at(&mut self, address: u64) -> Option<(Mapped, Option<&Image>)> {
-        let after = self.mapped.partition_point(|module| module.start <= address);
+        let after = self
+            .mapped
+            .partition_point(|module| module.start <= address);
         let mapped = self.mapped.get(after.checked_sub(1)?)?;
         if address >= mapped.end {
             return None;
@@ -165,7 +165,8 @@ impl Symbolizer {
         let loaded = match Image::load(Path::new(&mapped.path), &self.debug_roots) {
             Ok(image) => {
                 let on_disk = image.build_id();
-                if !mapped.build_id.is_empty() && !on_disk.is_empty() && on_disk != mapped.build_id {
+                if !mapped.build_id.is_empty() && !on_disk.is_empty() && on_disk != mapped.build_id
+                {
                     self.problems.push(format!(
                         "{} was rebuilt after the program had loaded it; line numbers may be wrong",
                         mapped.path
@@ -177,7 +178,8 @@ impl Symbolizer {
             Err(problem) => {
                 // The kernel's own page has a name but no file.
                 if mapped.path.starts_with('/') {
-                    self.problems.push(format!("{problem}; its functions have no names"));
+                    self.problems
+                        .push(format!("{problem}; its functions have no names"));
                 }
                 None
             }

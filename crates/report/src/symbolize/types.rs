@@ -23,7 +23,9 @@ fn sized(debug: &Debug, unit: &Unit, die: &Die, depth: usize) -> Option<u64> {
             let (element_unit, element) = debug.type_of(unit, die)?;
             let element = sized(debug, element_unit, &element, depth)?;
             let counts = dimensions(unit, die);
-            counts.iter().try_fold(element, |size, count| size.checked_mul(*count))
+            counts
+                .iter()
+                .try_fold(element, |size, count| size.checked_mul(*count))
         }
         gimli::DW_TAG_pointer_type
         | gimli::DW_TAG_reference_type
@@ -43,7 +45,9 @@ pub fn member_path(debug: &Debug, unit: &Unit, die: Die, offset: u64) -> String 
 }
 
 fn descend(debug: &Debug, unit: &Unit, die: Die, offset: u64, path: &mut String, depth: usize) {
-    let Some(depth) = depth.checked_sub(1) else { return };
+    let Some(depth) = depth.checked_sub(1) else {
+        return;
+    };
     match die.tag() {
         gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type => {
             let Some((start, name, member)) = member_at(debug, unit, &die, offset) else {
@@ -65,8 +69,7 @@ fn descend(debug: &Debug, unit: &Unit, die: Die, offset: u64, path: &mut String,
             let Some((element_unit, element)) = debug.type_of(unit, &die) else {
                 return;
             };
-            let Some(size) = size_of(debug, element_unit, &element).filter(|size| *size > 0)
-            else {
+            let Some(size) = size_of(debug, element_unit, &element).filter(|size| *size > 0) else {
                 return;
             };
             let mut index = offset / size;
@@ -106,14 +109,19 @@ fn member_at(
 ) -> Option<(u64, Option<String>, Die)> {
     let mut best: Option<(u64, Die)> = None;
     for child in children(unit, die) {
-        if !matches!(child.tag(), gimli::DW_TAG_member | gimli::DW_TAG_inheritance) {
+        if !matches!(
+            child.tag(),
+            gimli::DW_TAG_member | gimli::DW_TAG_inheritance
+        ) {
             continue;
         }
         let start = child
             .attr_value(gimli::DW_AT_data_member_location)
             .and_then(|value| value.udata_value())
             .or_else(|| {
-                let bit = child.attr_value(gimli::DW_AT_data_bit_offset)?.udata_value()?;
+                let bit = child
+                    .attr_value(gimli::DW_AT_data_bit_offset)?
+                    .udata_value()?;
                 Some(bit / 8)
             })
             // A static member has no place in the object; a union's members all start at 0.

@@ -1,7 +1,7 @@
 //! Variables out of DWARF: which one covers an address, and which member of it.
 
 use super::image::{Bytes, normalize};
-use super::types;
+use super::{demangle, types};
 use deadheat_model::Location;
 use gimli::{AttributeValue, DebuggingInformationEntry, Operation, UnitOffset};
 use std::sync::Arc;
@@ -61,19 +61,38 @@ impl Debug {
 
     /// The global that covers a link-time address.
     pub fn global(&self, address: u64) -> Option<Variable> {
-        let after = self.globals.partition_point(|global| global.start <= address);
+        let after = self
+            .globals
+            .partition_point(|global| global.start <= address);
         let global = self.globals.get(after.checked_sub(1)?)?;
         let unit = self.units.get(global.unit)?;
         let die = unit.entry(global.die).ok()?;
-        let mut names: Vec<String> = global
-            .scope
+        let name = self.qualified(unit, &die, &global.scope)?;
+        self.describe(unit, &die, name, global.start, address)
+    }
+
+    /// With namespaces, classes and functions. A definition may stand outside of its namespace; its linkage name then
+    /// still tells where it belongs.
+    fn qualified(&self, unit: &Unit, die: &Die, scope: &[UnitOffset]) -> Option<String> {
+        if let Some((unit, value)) = self.inherited(unit, die, gimli::DW_AT_linkage_name)
+            && let Ok(linkage) = self.dwarf.attr_string(unit, value)
+            && let Ok(linkage) = gimli::Reader::to_string_lossy(&linkage)
+        {
+            let name = demangle::short(&linkage);
+            if name != linkage {
+                return Some(name);
+            }
+        }
+        let mut names: Vec<String> = scope
             .iter()
-            .filter_map(|offset| self.name(unit, &unit.entry(*offset).ok()?))
+            .filter_map(|offset| self.qualified(unit, &unit.entry(*offset).ok()?, &[]))
             .collect();
-        let name = self.name(unit, &die)?;
-        // A variable's linkage name would repeat the scope.
-        names.push(name);
-        self.describe(unit, &die, names.join("::"), global.start, address)
+        // A member function's own name already holds its class and namespaces.
+        if let Some(last) = names.iter().rposition(|name| name.contains("::")) {
+            names.drain(..last);
+        }
+        names.push(self.name(unit, die)?);
+        Some(names.join("::"))
     }
 
     /// The variable of the function at `pc` whose place in the frame covers `address`.
@@ -106,13 +125,19 @@ impl Debug {
                     base = Some((depth, frame_base(unit, die, cfa)?));
                 }
                 gimli::DW_TAG_variable | gimli::DW_TAG_formal_parameter => {
-                    let Some((_, frame_base)) = base else { continue };
-                    let Some(offset) = frame_offset(unit, die) else { continue };
+                    let Some((_, frame_base)) = base else {
+                        continue;
+                    };
+                    let Some(offset) = frame_offset(unit, die) else {
+                        continue;
+                    };
                     let start = frame_base.wrapping_add_signed(offset);
                     if start > address {
                         continue;
                     }
-                    let Some(name) = self.name(unit, die) else { continue };
+                    let Some(name) = self.name(unit, die) else {
+                        continue;
+                    };
                     let die = die.clone();
                     if let Some(found) = self.describe(unit, &die, name, start, address) {
                         return Some(found);
@@ -269,7 +294,9 @@ fn collect(
     while !entries.is_empty() {
         let depth = entries.next_depth();
         let offset = entries.next_offset();
-        let Some(abbreviation) = entries.read_abbreviation()? else { continue };
+        let Some(abbreviation) = entries.read_abbreviation()? else {
+            continue;
+        };
         while scope.last().is_some_and(|(outer, _)| *outer >= depth) {
             scope.pop();
         }
@@ -323,9 +350,10 @@ fn static_address(
     match *operations(unit, value).as_slice() {
         [Operation::Address { address }] => Some(address),
         [Operation::AddressIndex { index }] => dwarf.address(unit, index).ok(),
-        [Operation::Address { address }, Operation::PlusConstant { value }] => {
-            Some(address.wrapping_add(value))
-        }
+        [
+            Operation::Address { address },
+            Operation::PlusConstant { value },
+        ] => Some(address.wrapping_add(value)),
         _ => None,
     }
 }
@@ -337,9 +365,13 @@ fn frame_base(unit: &Unit, die: &Die, cfa: u64) -> Option<u64> {
     match *operations(unit, die.attr_value(gimli::DW_AT_frame_base)?).as_slice() {
         [Operation::CallFrameCFA] => Some(cfa),
         [Operation::Register { register: RBP }] => cfa.checked_sub(16),
-        [Operation::RegisterOffset { register: RBP, offset, .. }] => {
-            Some(cfa.checked_sub(16)?.wrapping_add_signed(offset))
-        }
+        [
+            Operation::RegisterOffset {
+                register: RBP,
+                offset,
+                ..
+            },
+        ] => Some(cfa.checked_sub(16)?.wrapping_add_signed(offset)),
         _ => None,
     }
 }

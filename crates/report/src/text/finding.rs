@@ -25,14 +25,22 @@ impl Page<'_> {
         let mut shown: Option<(String, u32)> = None;
         for entry in &finding.stacks {
             let who = words::thread(&entry.thread);
-            let label = if entry.label.is_empty() { "here" } else { &entry.label };
+            let label = if entry.label.is_empty() {
+                "here"
+            } else {
+                &entry.label
+            };
             self.heading(&mut out, &format!("{who} {label}"), &entry.stack, "");
             self.excerpt_once(&mut out, &entry.stack, &mut shown);
             self.frames(&mut out, &entry.stack);
             out.push('\n');
         }
         if finding.accesses.is_empty() && finding.stacks.is_empty() {
-            for thread in finding.threads.iter().filter(|thread| !thread.created.is_empty()) {
+            for thread in finding
+                .threads
+                .iter()
+                .filter(|thread| !thread.created.is_empty())
+            {
                 let head = format!("{} was created", words::thread(thread));
                 self.heading(&mut out, &head, &thread.created, "");
                 self.excerpt_once(&mut out, &thread.created, &mut shown);
@@ -68,7 +76,12 @@ impl Page<'_> {
         let shared = shared_calls(&late.stack, &early.stack);
         if shared == late.stack.len() && shared == early.stack.len() && shared > 0 {
             self.access(out, late, &late.stack, "", None);
-            self.heading(out, &words::access(early), &early.stack, &holding(early, "earlier"));
+            self.heading(
+                out,
+                &words::access(early),
+                &early.stack,
+                &holding(early, "earlier"),
+            );
             self.quiet(out, 4, "the same calls as above");
             out.push('\n');
             return;
@@ -76,7 +89,13 @@ impl Page<'_> {
         let mut shown = None;
         let own = |access: &Access| access.stack.len() - shared;
         self.access(out, late, &late.stack[..own(late)], "", Some(&mut shown));
-        self.access(out, early, &early.stack[..own(early)], "earlier", Some(&mut shown));
+        self.access(
+            out,
+            early,
+            &early.stack[..own(early)],
+            "earlier",
+            Some(&mut shown),
+        );
         if shared > 0 {
             self.quiet(out, 2, "both called from");
             self.frames(out, &late.stack[own(late)..]);
@@ -92,7 +111,12 @@ impl Page<'_> {
         when: &str,
         shown: Option<&mut Option<(String, u32)>>,
     ) {
-        self.heading(out, &words::access(access), &access.stack, &holding(access, when));
+        self.heading(
+            out,
+            &words::access(access),
+            &access.stack,
+            &holding(access, when),
+        );
         let mut nothing = None;
         self.excerpt_once(out, &access.stack, shown.unwrap_or(&mut nothing));
         self.frames(out, frames);
@@ -135,13 +159,19 @@ impl Page<'_> {
             if line.marked {
                 let mark = format!("{:>7} | {text}", format!("> {}", line.number));
                 out.push_str(&format!("  {}\n", self.painter.paint(Role::Marked, &mark)));
-                if let Some(caret) = excerpt.caret.filter(|at| *at + MARGIN + 2 < self.painter.width) {
+                if let Some(caret) = excerpt
+                    .caret
+                    .filter(|at| *at + MARGIN + 2 < self.painter.width)
+                {
                     let arrow = format!("{:>7} | {}^", "", " ".repeat(caret));
                     out.push_str(&format!("  {}\n", self.painter.paint(Role::Marked, &arrow)));
                 }
             } else {
                 let text = format!("{:>7} | {text}", line.number);
-                out.push_str(&format!("  {}\n", self.painter.paint(Role::Quiet, text.trim_end())));
+                out.push_str(&format!(
+                    "  {}\n",
+                    self.painter.paint(Role::Quiet, text.trim_end())
+                ));
             }
         }
     }
@@ -163,7 +193,11 @@ impl Page<'_> {
         }
         if tail > 0 {
             let left_out = frames.len() - head - tail;
-            self.quiet(out, 4, &format!("... {left_out} more calls, all of them in the JSON report"));
+            self.quiet(
+                out,
+                4,
+                &format!("... {left_out} more calls, all of them in the JSON report"),
+            );
             for frame in frames.iter().skip(frames.len() - tail) {
                 self.frame(out, frame, widest);
             }
@@ -199,7 +233,10 @@ impl Page<'_> {
                 Some(role) => self.painter.paint(role, line),
                 None => line.clone(),
             };
-            out.push_str(&format!("  {}{line}\n", self.painter.paint(Role::Heading, &padded)));
+            out.push_str(&format!(
+                "  {}{line}\n",
+                self.painter.paint(Role::Heading, &padded)
+            ));
         }
     }
 
@@ -216,7 +253,12 @@ impl Page<'_> {
             self.fact(out, "memory", &text, None);
             if let Some(freed) = &memory.freed {
                 let place = words::at(&freed.stack, self.cwd);
-                self.fact(out, "freed", &format!("by {} {place}", words::thread(&freed.thread)), None);
+                self.fact(
+                    out,
+                    "freed",
+                    &format!("by {} {place}", words::thread(&freed.thread)),
+                    None,
+                );
             }
             if let Some(made) = &memory.allocation
                 && made.stack.len() > 1
@@ -228,7 +270,12 @@ impl Page<'_> {
         self.lock_facts(out, finding);
         self.thread_facts(out, &finding.threads);
         if let Some(pid) = finding.pid {
-            self.fact(out, "process", &format!("{pid}, a child of the program"), None);
+            self.fact(
+                out,
+                "process",
+                &format!("{pid}, a child of the program"),
+                None,
+            );
         }
         let silence = format!("{}   (a line for --suppressions FILE)", finding.suppression);
         self.fact(out, "silence", &silence, Some(Role::Quiet));
@@ -268,7 +315,9 @@ impl Page<'_> {
             if thread.created.is_empty() && thread.parent.is_none() {
                 continue;
             }
-            let parent = thread.parent.map_or_else(String::new, |id| format!(" by {}", self.name_of(id)));
+            let parent = thread
+                .parent
+                .map_or_else(String::new, |id| format!(" by {}", self.name_of(id)));
             let place = words::at(&thread.created, self.cwd);
             let text = format!("{} created{parent} {place}", words::thread(thread));
             self.fact(out, name, text.trim_end(), None);
@@ -315,6 +364,8 @@ fn shared_calls(one: &[Frame], other: &[Frame]) -> usize {
     if common == one.len() && common == other.len() {
         common
     } else {
-        common.min(one.len().saturating_sub(1)).min(other.len().saturating_sub(1))
+        common
+            .min(one.len().saturating_sub(1))
+            .min(other.len().saturating_sub(1))
     }
 }

@@ -7,8 +7,18 @@ use deadheat_model::{Exit, ExitHow, FindingKind, Module, Report};
 
 /// Libraries that are never instrumented and need not be: the runtime watches their functions instead.
 const COVERED: [&str; 12] = [
-    "libc.so", "libm.so", "ld-linux", "libstdc++.so", "libgcc_s.so", "linux-vdso", "[vdso]",
-    "libpthread.so", "libdl.so", "librt.so", "libdeadheat", "ld-musl",
+    "libc.so",
+    "libm.so",
+    "ld-linux",
+    "libstdc++.so",
+    "libgcc_s.so",
+    "linux-vdso",
+    "[vdso]",
+    "libpthread.so",
+    "libdl.so",
+    "librt.so",
+    "libdeadheat",
+    "ld-musl",
 ];
 
 /// The libraries whose accesses nobody saw.
@@ -35,7 +45,14 @@ impl Page<'_> {
         }
         let unseen: Vec<String> = unseen(report)
             .iter()
-            .map(|module| module.path.rsplit('/').next().unwrap_or(&module.path).to_owned())
+            .map(|module| {
+                module
+                    .path
+                    .rsplit('/')
+                    .next()
+                    .unwrap_or(&module.path)
+                    .to_owned()
+            })
             .collect();
         if !unseen.is_empty() {
             let text = format!(
@@ -45,7 +62,12 @@ impl Page<'_> {
             self.fact(&mut out, "unseen", &text, None);
         }
         for loss in &report.losses {
-            self.fact(&mut out, "lost", &format!("{}: {}", loss.what, loss.count), Some(Role::Warning));
+            self.fact(
+                &mut out,
+                "lost",
+                &format!("{}: {}", loss.what, loss.count),
+                Some(Role::Warning),
+            );
         }
         for note in &report.notes {
             self.fact(&mut out, "note", note, None);
@@ -61,9 +83,18 @@ impl Page<'_> {
             self.fact(&mut out, "silenced", &text, None);
         }
         for (name, value) in &report.stats {
-            self.fact(&mut out, "stats", &format!("{name}: {value}"), Some(Role::Quiet));
+            self.fact(
+                &mut out,
+                "stats",
+                &format!("{name}: {value}"),
+                Some(Role::Quiet),
+            );
         }
-        let role = if report.findings.is_empty() { Role::Good } else { Role::Title };
+        let role = if report.findings.is_empty() {
+            Role::Good
+        } else {
+            Role::Title
+        };
         let line = format!("deadheat: {}", summary(report));
         for line in self.painter.wrap(&line, 0) {
             out.push_str(&self.painter.paint(role, &line));
@@ -72,7 +103,8 @@ impl Page<'_> {
         if let Some(first) = report.findings.first() {
             out.push_str(&format!(
                 "next:     {}\n",
-                self.painter.paint(Role::Heading, &format!("deadheat explain {}", first.id))
+                self.painter
+                    .paint(Role::Heading, &format!("deadheat explain {}", first.id))
             ));
         }
         out
@@ -88,7 +120,13 @@ pub fn summary(report: &Report) -> String {
             .summary
             .kinds
             .iter()
-            .map(|(kind, count)| words::counted(*count, FindingKind::title(*kind), FindingKind::plural(*kind)))
+            .map(|(kind, count)| {
+                words::counted(
+                    *count,
+                    FindingKind::title(*kind),
+                    FindingKind::plural(*kind),
+                )
+            })
             .collect();
         let found = words::counted(report.summary.findings, "finding", "findings");
         let seen = if report.summary.count > report.summary.findings {
@@ -112,7 +150,10 @@ fn ending(exit: &Exit) -> String {
     match (exit.how, exit.code, exit.signal) {
         (ExitHow::Exited, Some(code), _) => format!("; the program exited with {code}"),
         (ExitHow::Signalled, _, Some(signal)) => {
-            format!("; the program was ended by {}", crate::collector::signal_name(signal))
+            format!(
+                "; the program was ended by {}",
+                crate::collector::signal_name(signal)
+            )
         }
         _ => String::new(),
     }

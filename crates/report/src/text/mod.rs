@@ -9,8 +9,8 @@ pub mod paint;
 
 pub use footer::{summary, unseen};
 
-use crate::source::Sources;
 use crate::sinks::Options;
+use crate::source::Sources;
 use deadheat_model::{Finding, Report};
 use paint::Painter;
 

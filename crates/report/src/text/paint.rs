@@ -73,7 +73,9 @@ impl Painter {
 /// Names come from files we do not trust: nothing in them may steer the terminal.
 pub fn clean(text: &str) -> String {
     if text.chars().any(char::is_control) {
-        text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+        text.chars()
+            .map(|c| if c.is_control() { '?' } else { c })
+            .collect()
     } else {
         text.to_owned()
     }

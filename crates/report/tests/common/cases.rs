@@ -3,7 +3,14 @@
 use super::Built;
 use serde_json::{Value, json};
 
-fn access(b: &Built, op: &str, thread: u64, address: u64, stack: &[&str], locks: Vec<Value>) -> Value {
+fn access(
+    b: &Built,
+    op: &str,
+    thread: u64,
+    address: u64,
+    stack: &[&str],
+    locks: Vec<Value>,
+) -> Value {
     json!({"op": op, "atomic": false, "size": 8, "addr": address, "thread": thread,
            "stack": b.stack(stack), "locks": locks})
 }
@@ -44,8 +51,22 @@ fn races(b: &Built) -> Vec<(&'static str, Value)> {
     let block = 0x7f00_0000_1008;
     let mut late_unlock = race(
         [
-            access(b, "read", 2, total, &["add_total", "call_add", "teller_deposit"], vec![]),
-            access(b, "write", 1, total, &["add_total", "call_add", "teller_deposit"], vec![]),
+            access(
+                b,
+                "read",
+                2,
+                total,
+                &["add_total", "call_add", "teller_deposit"],
+                vec![],
+            ),
+            access(
+                b,
+                "write",
+                1,
+                total,
+                &["add_total", "call_add", "teller_deposit"],
+                vec![],
+            ),
         ],
         global(total),
     );
@@ -61,8 +82,22 @@ fn races(b: &Built) -> Vec<(&'static str, Value)> {
     ]);
     let mut joined_later = race(
         [
-            access(b, "read", 0, balance(b), &["audit_balance", "main_audit"], vec![]),
-            access(b, "write", 1, balance(b), &["deposit_balance", "teller_deposit"], vec![]),
+            access(
+                b,
+                "read",
+                0,
+                balance(b),
+                &["audit_balance", "main_audit"],
+                vec![],
+            ),
+            access(
+                b,
+                "write",
+                1,
+                balance(b),
+                &["deposit_balance", "teller_deposit"],
+                vec![],
+            ),
         ],
         global(balance(b)),
     );
@@ -77,17 +112,36 @@ fn races(b: &Built) -> Vec<(&'static str, Value)> {
     let mut atomic = race(
         [
             access(b, "read", 0, total, &["main_audit"], vec![]),
-            access(b, "read-write", 1, total, &["add_total", "call_add", "teller_deposit"], vec![]),
+            access(
+                b,
+                "read-write",
+                1,
+                total,
+                &["add_total", "call_add", "teller_deposit"],
+                vec![],
+            ),
         ],
         global(total),
     );
     atomic["accesses"][1]["atomic"] = json!(true);
     let mut reading = race(
         [
-            access(b, "write", 2, total, &["add_total", "call_add", "teller_deposit"],
-                   vec![b.lock(9, "rates", &["lock_books", "teller_deposit"])]),
-            access(b, "read", 0, total, &["main_audit"],
-                   vec![b.lock(9, "rates", &["lock_books"])]),
+            access(
+                b,
+                "write",
+                2,
+                total,
+                &["add_total", "call_add", "teller_deposit"],
+                vec![b.lock(9, "rates", &["lock_books", "teller_deposit"])],
+            ),
+            access(
+                b,
+                "read",
+                0,
+                total,
+                &["main_audit"],
+                vec![b.lock(9, "rates", &["lock_books"])],
+            ),
         ],
         global(total),
     );
@@ -96,54 +150,96 @@ fn races(b: &Built) -> Vec<(&'static str, Value)> {
         reading["accesses"][side]["locks"][0]["mode"] = json!("read");
     }
     vec![
-        ("data-race-one-lock", race(
-            [
-                access(b, "read", 0, balance(b), &["audit_balance", "main_audit"], vec![]),
-                access(b, "write", 1, balance(b), &["deposit_balance", "teller_deposit"],
-                       vec![books(&["lock_books", "teller_deposit"])]),
-            ],
-            global(balance(b)),
-        )),
-        ("data-race-two-locks", race(
-            [
-                access(b, "write", 1, total, &["add_total", "call_add", "teller_deposit"],
-                       vec![books(&["lock_books", "teller_deposit"])]),
-                access(b, "write", 2, total, &["calls", "call_add", "teller_deposit"],
-                       vec![vault(&["transfer_vault", "teller_transfer"])]),
-            ],
-            global(total),
-        )),
+        (
+            "data-race-one-lock",
+            race(
+                [
+                    access(
+                        b,
+                        "read",
+                        0,
+                        balance(b),
+                        &["audit_balance", "main_audit"],
+                        vec![],
+                    ),
+                    access(
+                        b,
+                        "write",
+                        1,
+                        balance(b),
+                        &["deposit_balance", "teller_deposit"],
+                        vec![books(&["lock_books", "teller_deposit"])],
+                    ),
+                ],
+                global(balance(b)),
+            ),
+        ),
+        (
+            "data-race-two-locks",
+            race(
+                [
+                    access(
+                        b,
+                        "write",
+                        1,
+                        total,
+                        &["add_total", "call_add", "teller_deposit"],
+                        vec![books(&["lock_books", "teller_deposit"])],
+                    ),
+                    access(
+                        b,
+                        "write",
+                        2,
+                        total,
+                        &["calls", "call_add", "teller_deposit"],
+                        vec![vault(&["transfer_vault", "teller_transfer"])],
+                    ),
+                ],
+                global(total),
+            ),
+        ),
         ("data-race-released-too-early", late_unlock),
         ("data-race-joined-later", joined_later),
         ("data-race-atomic", atomic),
         ("data-race-read-lock", reading),
-        ("data-race-heap", race(
-            [
-                access(b, "write", 1, block, &["teller_book"], vec![]),
-                access(b, "write", 2, block, &["teller_book"], vec![]),
-            ],
-            heap,
-        )),
-        ("data-race-stack", race(
-            [
-                access(b, "write", 1, 0x7ffc_0000_0010, &["teller_book"], vec![]),
-                access(b, "read", 0, 0x7ffc_0000_0010, &["main_audit"], vec![]),
-            ],
-            json!({"kind": "stack", "thread": 0, "addr": 0x7ffc_0000_0010_u64,
+        (
+            "data-race-heap",
+            race(
+                [
+                    access(b, "write", 1, block, &["teller_book"], vec![]),
+                    access(b, "write", 2, block, &["teller_book"], vec![]),
+                ],
+                heap,
+            ),
+        ),
+        (
+            "data-race-stack",
+            race(
+                [
+                    access(b, "write", 1, 0x7ffc_0000_0010, &["teller_book"], vec![]),
+                    access(b, "read", 0, 0x7ffc_0000_0010, &["main_audit"], vec![]),
+                ],
+                json!({"kind": "stack", "thread": 0, "addr": 0x7ffc_0000_0010_u64,
                    "start": 0x7ffc_0000_0000_u64, "end": 0x7ffc_0010_0000_u64}),
-        )),
-        ("use-after-free", json!({"kind": "use-after-free",
+            ),
+        ),
+        (
+            "use-after-free",
+            json!({"kind": "use-after-free",
             "accesses": [
                 access(b, "free", 0, block, &["free_book"], vec![]),
                 access(b, "write", 1, block, &["teller_book"], vec![])],
-            "memory": freed})),
+            "memory": freed}),
+        ),
     ]
 }
 
 fn about(b: &Built, names: &[(u64, &str, &str)]) -> Value {
     names
         .iter()
-        .map(|(id, name, kind)| json!({"lock": id, "addr": b.at(name), "type": kind, "created": []}))
+        .map(
+            |(id, name, kind)| json!({"lock": id, "addr": b.at(name), "type": kind, "created": []}),
+        )
         .collect()
 }
 
@@ -154,59 +250,158 @@ fn entry(b: &Built, label: &str, thread: u64, stack: &[&str]) -> Value {
 fn locks(b: &Built) -> Vec<(&'static str, Value)> {
     let two = [(7, "books", "mutex"), (8, "vault", "mutex")];
     let one = [(7, "books", "mutex")];
-    let simple = |kind: &str, stacks: Vec<Value>, names: &[(u64, &str, &str)]| {
-        json!({"kind": kind, "locks": about(b, names), "stacks": stacks})
-    };
+    let simple = |kind: &str, stacks: Vec<Value>, names: &[(u64, &str, &str)]| json!({"kind": kind, "locks": about(b, names), "stacks": stacks});
     vec![
-        ("lock-order-inversion", simple("lock-order-inversion", vec![
-            entry(b, "took M7", 1, &["transfer_books", "teller_transfer"]),
-            entry(b, "took M8 while holding M7", 1, &["transfer_vault", "teller_transfer"]),
-            entry(b, "took M8", 2, &["inspect_vault", "teller_inspect"]),
-            entry(b, "took M7 while holding M8", 2, &["inspect_books", "teller_inspect"]),
-        ], &two)),
-        ("deadlock", simple("deadlock", vec![
-            entry(b, "holds M7 and waits for M8", 1, &["transfer_vault", "teller_transfer"]),
-            entry(b, "holds M8 and waits for M7", 2, &["inspect_books", "teller_inspect"]),
-        ], &two)),
-        ("double-lock", simple("double-lock", vec![
-            entry(b, "took M7", 1, &["transfer_books", "teller_transfer"]),
-            entry(b, "takes M7 again", 1, &["inspect_books", "teller_inspect"]),
-        ], &one)),
-        ("unlock-not-held", simple("unlock-not-held", vec![
-            entry(b, "unlocks M7", 1, &["inspect_unlock", "teller_inspect"]),
-        ], &one)),
-        ("unlock-wrong-thread", simple("unlock-wrong-thread", vec![
-            entry(b, "took M7", 2, &["transfer_books", "teller_transfer"]),
-            entry(b, "unlocks M7", 1, &["inspect_unlock", "teller_inspect"]),
-        ], &one)),
-        ("destroy-locked", simple("destroy-locked", vec![
-            entry(b, "took M7", 1, &["transfer_books", "teller_transfer"]),
-            entry(b, "destroys M7", 0, &["destroy_books"]),
-        ], &one)),
-        ("use-before-init", simple("use-before-init", vec![
-            entry(b, "locks M7", 1, &["lock_books", "teller_deposit"]),
-        ], &one)),
-        ("use-after-destroy", simple("use-after-destroy", vec![
-            entry(b, "destroyed M7", 0, &["destroy_books"]),
-            entry(b, "locks M7", 1, &["lock_books", "teller_deposit"]),
-        ], &one)),
-        ("rwlock-mismatch", simple("rwlock-mismatch", vec![
-            entry(b, "unlocks M9", 1, &["unlock_rates"]),
-        ], &[(9, "rates", "rwlock")])),
-        ("cond-wrong-mutex", simple("cond-wrong-mutex", vec![
-            entry(b, "waits on M10 with M7, which it does not hold", 1, &["wait_paid"]),
-        ], &[(10, "paid", "cond"), (7, "books", "mutex")])),
+        (
+            "lock-order-inversion",
+            simple(
+                "lock-order-inversion",
+                vec![
+                    entry(b, "took M7", 1, &["transfer_books", "teller_transfer"]),
+                    entry(
+                        b,
+                        "took M8 while holding M7",
+                        1,
+                        &["transfer_vault", "teller_transfer"],
+                    ),
+                    entry(b, "took M8", 2, &["inspect_vault", "teller_inspect"]),
+                    entry(
+                        b,
+                        "took M7 while holding M8",
+                        2,
+                        &["inspect_books", "teller_inspect"],
+                    ),
+                ],
+                &two,
+            ),
+        ),
+        (
+            "deadlock",
+            simple(
+                "deadlock",
+                vec![
+                    entry(
+                        b,
+                        "holds M7 and waits for M8",
+                        1,
+                        &["transfer_vault", "teller_transfer"],
+                    ),
+                    entry(
+                        b,
+                        "holds M8 and waits for M7",
+                        2,
+                        &["inspect_books", "teller_inspect"],
+                    ),
+                ],
+                &two,
+            ),
+        ),
+        (
+            "double-lock",
+            simple(
+                "double-lock",
+                vec![
+                    entry(b, "took M7", 1, &["transfer_books", "teller_transfer"]),
+                    entry(b, "takes M7 again", 1, &["inspect_books", "teller_inspect"]),
+                ],
+                &one,
+            ),
+        ),
+        (
+            "unlock-not-held",
+            simple(
+                "unlock-not-held",
+                vec![entry(
+                    b,
+                    "unlocks M7",
+                    1,
+                    &["inspect_unlock", "teller_inspect"],
+                )],
+                &one,
+            ),
+        ),
+        (
+            "unlock-wrong-thread",
+            simple(
+                "unlock-wrong-thread",
+                vec![
+                    entry(b, "took M7", 2, &["transfer_books", "teller_transfer"]),
+                    entry(b, "unlocks M7", 1, &["inspect_unlock", "teller_inspect"]),
+                ],
+                &one,
+            ),
+        ),
+        (
+            "destroy-locked",
+            simple(
+                "destroy-locked",
+                vec![
+                    entry(b, "took M7", 1, &["transfer_books", "teller_transfer"]),
+                    entry(b, "destroys M7", 0, &["destroy_books"]),
+                ],
+                &one,
+            ),
+        ),
+        (
+            "use-before-init",
+            simple(
+                "use-before-init",
+                vec![entry(b, "locks M7", 1, &["lock_books", "teller_deposit"])],
+                &one,
+            ),
+        ),
+        (
+            "use-after-destroy",
+            simple(
+                "use-after-destroy",
+                vec![
+                    entry(b, "destroyed M7", 0, &["destroy_books"]),
+                    entry(b, "locks M7", 1, &["lock_books", "teller_deposit"]),
+                ],
+                &one,
+            ),
+        ),
+        (
+            "rwlock-mismatch",
+            simple(
+                "rwlock-mismatch",
+                vec![entry(b, "unlocks M9", 1, &["unlock_rates"])],
+                &[(9, "rates", "rwlock")],
+            ),
+        ),
+        (
+            "cond-wrong-mutex",
+            simple(
+                "cond-wrong-mutex",
+                vec![entry(
+                    b,
+                    "waits on M10 with M7, which it does not hold",
+                    1,
+                    &["wait_paid"],
+                )],
+                &[(10, "paid", "cond"), (7, "books", "mutex")],
+            ),
+        ),
     ]
 }
 
 fn others(b: &Built) -> Vec<(&'static str, Value)> {
     vec![
-        ("thread-leak", json!({"kind": "thread-leak", "threads": [2]})),
-        ("signal-unsafe", json!({"kind": "signal-unsafe", "threads": [0],
+        (
+            "thread-leak",
+            json!({"kind": "thread-leak", "threads": [2]}),
+        ),
+        (
+            "signal-unsafe",
+            json!({"kind": "signal-unsafe", "threads": [0],
             "stacks": [entry(b, "was in a handler", 0, &["handler_malloc"])],
-            "text": "malloc is not async-signal-safe"})),
-        ("invalid-free", json!({"kind": "invalid-free",
+            "text": "malloc is not async-signal-safe"}),
+        ),
+        (
+            "invalid-free",
+            json!({"kind": "invalid-free",
             "accesses": [access(b, "free", 0, 0x7f00_0000_1008, &["free_book"], vec![])],
-            "memory": {"kind": "unknown", "addr": 0x7f00_0000_1008_u64}})),
+            "memory": {"kind": "unknown", "addr": 0x7f00_0000_1008_u64}}),
+        ),
     ]
 }

@@ -35,7 +35,9 @@ pub fn compile(name: &str, compiler: &str, flags: &[&str], out: &str) -> Built {
         .arg(format!("tests/programs/{name}"))
         .arg("-o")
         .arg(&path);
-    let output = command.output().unwrap_or_else(|error| panic!("{compiler}: {error}"));
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{compiler}: {error}"));
     assert!(
         output.status.success(),
         "{}",
@@ -58,12 +60,18 @@ pub fn symbols(path: &Path) -> HashMap<String, u64> {
 impl Built {
     /// Run-time address of a symbol.
     pub fn at(&self, name: &str) -> u64 {
-        BIAS + self.symbols.get(name).unwrap_or_else(|| panic!("no symbol {name}"))
+        BIAS + self
+            .symbols
+            .get(name)
+            .unwrap_or_else(|| panic!("no symbol {name}"))
     }
 
     /// A stack out of labels, innermost first.
     pub fn stack(&self, spots: &[&str]) -> Value {
-        spots.iter().map(|spot| self.at(&format!("spot_{spot}"))).collect()
+        spots
+            .iter()
+            .map(|spot| self.at(&format!("spot_{spot}")))
+            .collect()
     }
 
     pub fn start(&self) -> String {
@@ -83,7 +91,8 @@ impl Built {
         vec![
             self.start(),
             self.module(),
-            json!({"event": "thread", "id": 0, "tid": 4242, "name": "bank", "created": []}).to_string(),
+            json!({"event": "thread", "id": 0, "tid": 4242, "name": "bank", "created": []})
+                .to_string(),
             json!({"event": "thread", "id": 1, "parent": 0, "tid": 4243, "name": "bank",
                    "created": self.stack(&["create_one"])})
             .to_string(),
