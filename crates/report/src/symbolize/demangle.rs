@@ -9,7 +9,10 @@ pub fn short(linkage: &str) -> String {
     }
     let options = DemangleOptions::new().no_params().no_return_type();
     match cpp(linkage, &options) {
-        Some(name) => tidy(&name),
+        Some(name) => {
+            let name = tidy(&name);
+            name.strip_suffix(" const").unwrap_or(&name).to_owned()
+        }
         None => linkage.to_owned(),
     }
 }
@@ -118,6 +121,7 @@ mod tests {
                 "_ZN4core3ptr13drop_in_place17h0123456789abcdefE",
                 "core::ptr::drop_in_place",
             ),
+            ("_ZNK4bank7Account3getEv", "bank::Account::get"),
             ("_RNvCs1234_7mycrate3foo", "mycrate::foo"),
             ("_Z", "_Z"),
         ] {
