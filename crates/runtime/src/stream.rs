@@ -46,6 +46,31 @@ pub fn env(name: &[u8]) -> Option<&'static [u8]> {
     None
 }
 
+/// The stream is this program's alone: what it executes later must find neither the descriptor nor its name, and gets a
+/// stream of its own.
+fn keep_to_ourselves(fd: i32) {
+    const SYS_FCNTL: usize = 72;
+    const F_SETFD: usize = 2;
+    const FD_CLOEXEC: usize = 1;
+    // SAFETY: sets a flag of a descriptor that was handed to us.
+    unsafe { sys::syscall(SYS_FCNTL, [fd as usize, F_SETFD, FD_CLOEXEC, 0, 0, 0]) };
+    // SAFETY: the list is null-terminated and writable, and nobody else reads it yet: this runs before main.
+    unsafe {
+        let mut at = environ.cast_mut();
+        while !at.is_null() && !(*at).is_null() {
+            if sys::bytes_of(*at).starts_with(b"DEADHEAT_FD=") {
+                let mut to = at;
+                while !(*to).is_null() {
+                    *to = *to.add(1);
+                    to = to.add(1);
+                }
+                return;
+            }
+            at = at.add(1);
+        }
+    }
+}
+
 impl Stream {
     pub const fn new() -> Self {
         Stream { fd: AtomicI32::new(UNCONNECTED), collector: AtomicU32::new(0), sending: Locked::new(()) }
@@ -55,6 +80,7 @@ impl Stream {
     pub fn start(&self, rt: &Runtime) {
         if let Some(fd) = env(b"DEADHEAT_FD").and_then(|v| core::str::from_utf8(v).ok()?.parse::<i32>().ok()) {
             self.fd.store(fd, Ordering::Release);
+            keep_to_ourselves(fd);
             rt.options.parse(env(b"DEADHEAT_RT").unwrap_or_default());
             return self.greet();
         }
