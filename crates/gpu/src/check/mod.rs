@@ -98,7 +98,6 @@ fn watched<const W: usize>(
         cross: cross::Cross::default(),
         fences: has_fences(program),
         plan,
-        blocks: launch.grid.iter().product(),
         threads: launch.block.iter().product(),
         results: Default::default(),
         checked: AtomicU64::new(0),

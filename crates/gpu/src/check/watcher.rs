@@ -27,7 +27,6 @@ pub struct Shared {
     /// The program has fences or ordered accesses, so order beyond barriers is possible.
     pub fences: bool,
     pub plan: Vec<Monitor>,
-    pub blocks: u32,
     pub threads: u32,
     pub results: Mutex<Races>,
     /// Accesses the checker looked at, and those the static analyzer spared it.

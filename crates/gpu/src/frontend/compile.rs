@@ -118,7 +118,7 @@ pub fn to_ptx(file: &Path, options: &CompileOptions) -> Result<String, ToolError
 }
 
 fn cuda_flags(dir: &Path, options: &CompileOptions) -> Result<(PathBuf, Vec<String>), ToolError> {
-    let mut f: Vec<String> = ["-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_70", "-nocudalib"]
+    let mut f: Vec<String> = ["-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_70", "--cuda-feature=+ptx63", "-nocudalib"]
         .iter()
         .map(|s| (*s).to_string())
         .collect();

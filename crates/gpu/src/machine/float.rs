@@ -81,10 +81,6 @@ pub fn f64_to_f16(x: f64, mode: Round) -> u16 {
     narrow(x, 10, 5, mode) as u16
 }
 
-pub fn f32_to_f16(x: f32) -> u16 {
-    narrow(f64::from(x), 10, 5, Round::Nearest) as u16
-}
-
 pub fn bf16_to_f32(h: u16) -> f32 {
     f32::from_bits(u32::from(h) << 16)
 }
@@ -261,6 +257,10 @@ pub fn integral(x: f64, mode: Round) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn f32_to_f16(x: f32) -> u16 {
+        f64_to_f16(f64::from(x), Round::Nearest)
+    }
 
     #[test]
     fn every_half_survives_the_round_trip() {
