@@ -273,3 +273,27 @@ fn a_full_disk_or_closed_output_loses_no_status() {
         );
     }
 }
+
+#[test]
+fn a_program_that_executes_others() {
+    let folder = built("exec");
+    folder.file(
+        "parent.c",
+        "#include <stdlib.h>\n#include <unistd.h>\n#include <sys/wait.h>\nint main(int c, char **v) {\n if (c > 1) execl(v[1], v[1], `0`, (char *)0);\n \
+         int status = 0; pid_t child = fork();\n if (child == 0) { execl(`./racy`, `racy`, `0`, `from the child`, (char *)0); _exit(9); }\n \
+         waitpid(child, &status, 0);\n return WEXITSTATUS(status);\n}\n",
+    );
+    folder.succeed("cc parent.c -o parent");
+    let output = check(
+        &mut folder.deadheat("run ./parent"),
+        1,
+        "data race: `shared`",
+    );
+    assert_eq!(text(&output.stdout), "from the child\n");
+    // The program replaces itself: the second image speaks for it too.
+    check(
+        &mut folder.deadheat("run ./parent ./racy"),
+        1,
+        "data race: `shared`",
+    );
+}
