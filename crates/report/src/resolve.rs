@@ -138,11 +138,11 @@ impl Builder<'_> {
     fn threads_of(&self, raw: &raw::Finding) -> Vec<Thread> {
         let mut ids: Vec<u64> = Vec::new();
         let named = raw
-            .accesses
+            .threads
             .iter()
-            .map(|access| access.thread)
-            .chain(raw.stacks.iter().map(|entry| entry.thread))
-            .chain(raw.threads.iter().copied());
+            .copied()
+            .chain(raw.accesses.iter().map(|access| access.thread))
+            .chain(raw.stacks.iter().map(|entry| entry.thread));
         for id in named {
             if !ids.contains(&id) {
                 ids.push(id);
@@ -183,7 +183,11 @@ impl Builder<'_> {
             thread: ThreadId(raw.thread),
             at: raw.at,
             what,
-            object: raw.object.filter(|_| !about_thread).map(LockId),
+            // The runtime numbers objects from 1; 0 is none.
+            object: raw
+                .object
+                .filter(|id| *id != 0 && !about_thread)
+                .map(LockId),
             peer: if about_thread {
                 self.peer(raw, what, &stack)
             } else {
@@ -201,7 +205,9 @@ impl Builder<'_> {
 
     /// The other thread of a create or join: told by the stream, else the one that was created at this very place.
     fn peer(&self, raw: &raw::Moment, what: MomentKind, stack: &[Frame]) -> Option<ThreadId> {
-        let told = raw.peer.or(raw.object.filter(|_| raw.addr.is_none()));
+        let told = raw
+            .peer
+            .or(raw.object.filter(|id| *id != 0 && raw.addr.is_none()));
         if told.is_some() || what != MomentKind::Create || stack.is_empty() {
             return told.map(ThreadId);
         }

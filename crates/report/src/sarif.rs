@@ -218,10 +218,7 @@ impl Writer {
             }
         }
         for entry in &finding.stacks {
-            named.push((
-                format!("{} {}", words::thread(&entry.thread), entry.label),
-                &entry.stack,
-            ));
+            named.push((words::labelled(entry), &entry.stack));
         }
         for thread in &finding.threads {
             named.push((
@@ -259,12 +256,10 @@ impl Writer {
             .accesses
             .iter()
             .map(|access| (describe(access), &access.stack));
-        let labelled = finding.stacks.iter().map(|entry| {
-            (
-                format!("{} {}", words::thread(&entry.thread), entry.label),
-                &entry.stack,
-            )
-        });
+        let labelled = finding
+            .stacks
+            .iter()
+            .map(|entry| (words::labelled(entry), &entry.stack));
         let created = finding.threads.iter().map(|thread| {
             (
                 format!("{} is created", words::thread(thread)),

@@ -22,59 +22,68 @@ pub fn why(finding: &Finding, cwd: &str) -> String {
         },
         FindingKind::LockOrderInversion => inversion(finding, cwd),
         FindingKind::Deadlock => deadlock(finding),
-        FindingKind::DoubleLock => format!(
-            "{} already holds {} and it is not recursive, so the second lock waits for the thread itself.",
-            actor(finding),
-            object(finding)
+        FindingKind::DoubleLock => misuse(
+            finding,
+            "locks",
+            "the thread holds it already and it is not recursive, so it waits for itself",
         ),
-        FindingKind::UnlockNotHeld => format!(
-            "{} unlocks {}, which no thread holds at that moment.",
-            actor(finding),
-            object(finding)
+        FindingKind::UnlockNotHeld => {
+            misuse(finding, "unlocks", "no thread holds it at that moment")
+        }
+        FindingKind::UnlockWrongThread => misuse(
+            finding,
+            "unlocks",
+            "another thread locked it and still relies on it",
         ),
-        FindingKind::UnlockWrongThread => format!(
-            "{} unlocks {}, but another thread locked it and still relies on it.",
-            actor(finding),
-            object(finding)
+        FindingKind::DestroyLocked => misuse(finding, "destroys", "it is still held or waited on"),
+        FindingKind::UseBeforeInit => {
+            misuse(finding, "uses", "no initialization of it was seen before")
+        }
+        FindingKind::UseAfterDestroy => misuse(finding, "uses", "it was destroyed before"),
+        FindingKind::RwlockMismatch => misuse(
+            finding,
+            "unlocks",
+            "it was taken in another way than it is released",
         ),
-        FindingKind::DestroyLocked => format!(
-            "{} destroys {} while it is still held or waited on.",
-            actor(finding),
-            object(finding)
-        ),
-        FindingKind::UseBeforeInit => format!(
-            "{} uses {}, and no initialization of it was seen before.",
-            actor(finding),
-            object(finding)
-        ),
-        FindingKind::UseAfterDestroy => format!(
-            "{} uses {} after it was destroyed.",
-            actor(finding),
-            object(finding)
-        ),
-        FindingKind::RwlockMismatch => format!(
-            "{} releases {} in another way than it was taken.",
-            actor(finding),
-            object(finding)
-        ),
-        FindingKind::CondWrongMutex => format!(
-            "{} waits on {} with a mutex that does not protect it: it is not held, or others wait with another one.",
-            actor(finding),
-            object(finding)
+        FindingKind::CondWrongMutex => misuse(
+            finding,
+            "waits on",
+            "the mutex is not held, or other threads wait with another one",
         ),
         FindingKind::ThreadLeak => leak(finding, cwd),
         FindingKind::SignalUnsafe => signal(finding),
-        FindingKind::InvalidFree => format!(
-            "{} frees an address that is not the start of a living heap block.",
-            actor(finding)
-        ),
+        FindingKind::InvalidFree => {
+            let how = finding
+                .stacks
+                .first()
+                .map(|entry| entry.label.as_str())
+                .unwrap_or_default();
+            let how = if how.is_empty() {
+                String::new()
+            } else {
+                format!(": {how}")
+            };
+            format!(
+                "{} frees an address that is not the start of a living heap block{how}.",
+                actor(finding)
+            )
+        }
     }
+}
+
+/// Who does what to which object, and what is wrong with it: as the detector says it, else as it is in general.
+fn misuse(finding: &Finding, verb: &str, reason: &str) -> String {
+    let reason = match &finding.detail {
+        Some(detail) => detail.trim_end_matches('.'),
+        None => reason,
+    };
+    format!("{} {verb} {}: {reason}.", actor(finding), object(finding))
 }
 
 fn actor(finding: &Finding) -> String {
     let thread = finding
         .stacks
-        .last()
+        .first()
         .map(|entry| &entry.thread)
         .or_else(|| finding.accesses.first().map(|access| &access.thread))
         .or_else(|| finding.threads.first());

@@ -1,6 +1,6 @@
 //! Short names for people: threads, locks and places, the same in every sink.
 
-use deadheat_model::{Access, Frame, Lock, LockMode, Thread};
+use deadheat_model::{Access, Finding, FindingKind, Frame, LabelledStack, Lock, LockMode, Thread};
 use std::path::Path;
 
 /// `T2 (worker)`, or `T2`.
@@ -150,4 +150,26 @@ pub fn access(access: &Access) -> String {
             )
         }
     }
+}
+
+/// A labelled stack as a heading: `T1 took M7`, or `T1: unlocked here` where the label is no verb of the thread.
+pub fn labelled(entry: &LabelledStack) -> String {
+    let who = thread(&entry.thread);
+    match entry.label.as_str() {
+        "" => format!("{who} was here"),
+        label if label.contains("here") || label.contains(" by ") => format!("{who}: {label}"),
+        label => format!("{who} {label}"),
+    }
+}
+
+/// What the detector adds, if the sentence on why does not hold it already.
+pub fn detail(finding: &Finding) -> Option<&str> {
+    let told = matches!(
+        finding.kind,
+        FindingKind::LockOrderInversion | FindingKind::Deadlock | FindingKind::ThreadLeak
+    );
+    finding
+        .detail
+        .as_deref()
+        .filter(|detail| !told && !finding.why.contains(detail.trim_end_matches('.')))
 }

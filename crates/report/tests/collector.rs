@@ -136,7 +136,7 @@ fn suppressions_in_both_languages() {
         ("race:teller", "use-after-free", true),
         ("use-after-free:teller", "use-after-free", true),
         ("deadlock:transfer", "lock-order-inversion", true),
-        ("deadlock:transfer", "deadlock", true),
+        ("deadlock:inspect", "deadlock", true),
         ("lock-order-inversion:transfer", "deadlock", false),
         ("mutex:inspect", "unlock-not-held", true),
         ("mutex:inspect", "data-race-one-lock", false),

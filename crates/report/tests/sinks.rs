@@ -15,7 +15,7 @@ use std::process::Command;
 fn sample(name: &str) -> Report {
     let built = bank(name);
     let mut collector = Collector::new(Settings {
-        suppressions: Suppressions::parse("known.txt", "deadlock:^nothing$\ndouble-lock:transfer")
+        suppressions: Suppressions::parse("known.txt", "deadlock:^nothing$\ndouble-lock:inspect")
             .expect("parses"),
         list_unused_suppressions: true,
         ..Settings::default()
@@ -207,7 +207,7 @@ fn text_footer_tells_everything() {
         "accesses <lost> & gone: 3",
         "lines from the runtime that could not be read: 1",
         "a note with",
-        "1 finding by `double-lock:transfer` (known.txt:2), seen 1 time",
+        "1 finding by `double-lock:inspect` (known.txt:2), seen 1 time",
         "unused suppression `deadlock:^nothing$` (known.txt:1)",
         "was ended by signal 15 (SIGTERM)",
         "deadheat explain 1",

@@ -18,7 +18,7 @@ impl Page<'_> {
             sides.push_str(&self.access(access, index));
         }
         for entry in &finding.stacks {
-            let head = format!("{} {}", words::thread(&entry.thread), entry.label);
+            let head = words::labelled(entry);
             sides.push_str(&self.panel("data-stack", &head, "", &entry.stack));
         }
         if sides.is_empty() {
@@ -133,7 +133,7 @@ impl Page<'_> {
 
     fn facts(&self, finding: &Finding) -> String {
         let mut rows: Vec<(&str, String)> = Vec::new();
-        if let Some(detail) = &finding.detail {
+        if let Some(detail) = words::detail(finding) {
             rows.push(("detail", prose(detail)));
         }
         if let Some(memory) = &finding.memory {

@@ -24,13 +24,7 @@ impl Page<'_> {
         }
         let mut shown: Option<(String, u32)> = None;
         for entry in &finding.stacks {
-            let who = words::thread(&entry.thread);
-            let label = if entry.label.is_empty() {
-                "here"
-            } else {
-                &entry.label
-            };
-            self.heading(&mut out, &format!("{who} {label}"), &entry.stack, "");
+            self.heading(&mut out, &words::labelled(entry), &entry.stack, "");
             self.excerpt_once(&mut out, &entry.stack, &mut shown);
             self.frames(&mut out, &entry.stack);
             out.push('\n');
@@ -242,7 +236,7 @@ impl Page<'_> {
 
     fn facts(&self, out: &mut String, finding: &Finding) {
         self.fact(out, "why", &finding.why, None);
-        if let Some(detail) = &finding.detail {
+        if let Some(detail) = words::detail(finding) {
             self.fact(out, "detail", detail, None);
         }
         if let Some(memory) = &finding.memory {

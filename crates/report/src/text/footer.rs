@@ -140,7 +140,7 @@ pub fn summary(report: &Report) -> String {
         text.push_str(&format!("; {} suppressed", report.summary.suppressed));
     }
     if report.summary.losses > 0 {
-        text.push_str("; some facts were lost, see above");
+        text.push_str("; some facts were lost");
     }
     text.push_str(&ending(&report.program.exit));
     text

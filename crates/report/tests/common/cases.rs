@@ -247,161 +247,144 @@ fn entry(b: &Built, label: &str, thread: u64, stack: &[&str]) -> Value {
     json!({"label": label, "thread": thread, "stack": b.stack(stack)})
 }
 
+/// Labels and their order as the runtime writes them: first what found it, then what explains it.
 fn locks(b: &Built) -> Vec<(&'static str, Value)> {
     let two = [(7, "books", "mutex"), (8, "vault", "mutex")];
     let one = [(7, "books", "mutex")];
-    let simple = |kind: &str, stacks: Vec<Value>, names: &[(u64, &str, &str)]| json!({"kind": kind, "locks": about(b, names), "stacks": stacks});
-    vec![
+    let simple = |kind: &str, stacks: Vec<Value>, names: &[(u64, &str, &str)], text: &str| json!({"kind": kind, "locks": about(b, names), "stacks": stacks, "text": text});
+    let books = || entry(b, "locked here", 2, &["transfer_books", "teller_transfer"]);
+    let unlock = || entry(b, "unlocked here", 1, &["inspect_unlock", "teller_inspect"]);
+    let used = || entry(b, "used here", 1, &["lock_books", "teller_deposit"]);
+    let destroyed = || entry(b, "destroyed here", 0, &["destroy_books"]);
+    let cycle = vec![
+        entry(b, "took M7", 1, &["transfer_books", "teller_transfer"]),
+        entry(
+            b,
+            "took M8 while holding M7",
+            1,
+            &["transfer_vault", "teller_transfer"],
+        ),
+        entry(b, "took M8", 2, &["inspect_vault", "teller_inspect"]),
+        entry(
+            b,
+            "took M7 while holding M8",
+            2,
+            &["inspect_books", "teller_inspect"],
+        ),
+    ];
+    let stuck = vec![
+        entry(b, "waits for M8", 1, &["transfer_vault", "teller_transfer"]),
+        entry(b, "holds M8", 2, &["inspect_vault", "teller_inspect"]),
+        entry(b, "waits for M7", 2, &["inspect_books", "teller_inspect"]),
+        entry(b, "holds M7", 1, &["transfer_books", "teller_transfer"]),
+    ];
+    let again = vec![
+        entry(
+            b,
+            "locked again here",
+            1,
+            &["inspect_books", "teller_inspect"],
+        ),
+        entry(
+            b,
+            "locked here before",
+            1,
+            &["transfer_books", "teller_transfer"],
+        ),
+    ];
+    let foreign = vec![
+        unlock(),
+        entry(
+            b,
+            "locked here by another thread",
+            2,
+            &["transfer_books", "teller_transfer"],
+        ),
+    ];
+    let waited = vec![entry(b, "waited here", 1, &["wait_paid"])];
+    let rates = vec![entry(b, "unlocked here", 1, &["unlock_rates"])];
+    let cond = [(10, "paid", "cond"), (7, "books", "mutex")];
+    let mut out = Vec::new();
+    for (kind, stacks, names, text) in [
         (
             "lock-order-inversion",
-            simple(
-                "lock-order-inversion",
-                vec![
-                    entry(b, "took M7", 1, &["transfer_books", "teller_transfer"]),
-                    entry(
-                        b,
-                        "took M8 while holding M7",
-                        1,
-                        &["transfer_vault", "teller_transfer"],
-                    ),
-                    entry(b, "took M8", 2, &["inspect_vault", "teller_inspect"]),
-                    entry(
-                        b,
-                        "took M7 while holding M8",
-                        2,
-                        &["inspect_books", "teller_inspect"],
-                    ),
-                ],
-                &two,
-            ),
+            cycle,
+            two.as_slice(),
+            "each thread takes its second lock",
         ),
         (
             "deadlock",
-            simple(
-                "deadlock",
-                vec![
-                    entry(
-                        b,
-                        "holds M7 and waits for M8",
-                        1,
-                        &["transfer_vault", "teller_transfer"],
-                    ),
-                    entry(
-                        b,
-                        "holds M8 and waits for M7",
-                        2,
-                        &["inspect_books", "teller_inspect"],
-                    ),
-                ],
-                &two,
-            ),
+            stuck,
+            two.as_slice(),
+            "every one of these threads waits",
         ),
         (
             "double-lock",
-            simple(
-                "double-lock",
-                vec![
-                    entry(b, "took M7", 1, &["transfer_books", "teller_transfer"]),
-                    entry(b, "takes M7 again", 1, &["inspect_books", "teller_inspect"]),
-                ],
-                &one,
-            ),
+            again,
+            one.as_slice(),
+            "the thread holds the lock already",
         ),
         (
             "unlock-not-held",
-            simple(
-                "unlock-not-held",
-                vec![entry(
-                    b,
-                    "unlocks M7",
-                    1,
-                    &["inspect_unlock", "teller_inspect"],
-                )],
-                &one,
-            ),
+            vec![unlock()],
+            one.as_slice(),
+            "nobody holds the lock that is unlocked",
         ),
-        (
-            "unlock-wrong-thread",
-            simple(
-                "unlock-wrong-thread",
-                vec![
-                    entry(b, "took M7", 2, &["transfer_books", "teller_transfer"]),
-                    entry(b, "unlocks M7", 1, &["inspect_unlock", "teller_inspect"]),
-                ],
-                &one,
-            ),
-        ),
+        ("unlock-wrong-thread", foreign, one.as_slice(), ""),
         (
             "destroy-locked",
-            simple(
-                "destroy-locked",
-                vec![
-                    entry(b, "took M7", 1, &["transfer_books", "teller_transfer"]),
-                    entry(b, "destroys M7", 0, &["destroy_books"]),
-                ],
-                &one,
-            ),
+            vec![destroyed(), books()],
+            one.as_slice(),
+            "the lock is destroyed while it is held",
         ),
-        (
-            "use-before-init",
-            simple(
-                "use-before-init",
-                vec![entry(b, "locks M7", 1, &["lock_books", "teller_deposit"])],
-                &one,
-            ),
-        ),
+        ("use-before-init", vec![used()], one.as_slice(), ""),
         (
             "use-after-destroy",
-            simple(
-                "use-after-destroy",
-                vec![
-                    entry(b, "destroyed M7", 0, &["destroy_books"]),
-                    entry(b, "locks M7", 1, &["lock_books", "teller_deposit"]),
-                ],
-                &one,
-            ),
+            vec![used(), destroyed()],
+            one.as_slice(),
+            "",
         ),
         (
             "rwlock-mismatch",
-            simple(
-                "rwlock-mismatch",
-                vec![entry(b, "unlocks M9", 1, &["unlock_rates"])],
-                &[(9, "rates", "rwlock")],
-            ),
+            rates,
+            [(9, "rates", "rwlock")].as_slice(),
+            "a read lock is released by a write unlock",
         ),
         (
             "cond-wrong-mutex",
-            simple(
-                "cond-wrong-mutex",
-                vec![entry(
-                    b,
-                    "waits on M10 with M7, which it does not hold",
-                    1,
-                    &["wait_paid"],
-                )],
-                &[(10, "paid", "cond"), (7, "books", "mutex")],
-            ),
+            waited,
+            cond.as_slice(),
+            "the mutex is not held by the waiting thread",
         ),
-    ]
+    ] {
+        out.push((kind, simple(kind, stacks, names, text)));
+    }
+    out
 }
 
 fn others(b: &Built) -> Vec<(&'static str, Value)> {
+    let mut signal = json!({"kind": "signal-unsafe", "threads": [0],
+        "text": "malloc is not async-signal-safe"});
+    signal["stacks"] = json!([entry(
+        b,
+        "called here, inside a handler",
+        0,
+        &["handler_malloc"]
+    )]);
+    let mut leak = json!({"kind": "thread-leak", "threads": [2], "text": "the thread was neither joined nor detached"});
+    leak["stacks"] = json!([entry(b, "created here", 0, &["create_two"])]);
+    let mut free = json!({"kind": "invalid-free",
+        "memory": {"kind": "heap", "addr": 0x7f00_0000_1008_u64, "start": 0x7f00_0000_1000_u64, "size": 64,
+                   "thread": 0, "stack": b.stack(&["open_book", "main_open_book"])}});
+    free["stacks"] = json!([entry(
+        b,
+        "freed by an address inside the block",
+        0,
+        &["free_book"]
+    )]);
     vec![
-        (
-            "thread-leak",
-            json!({"kind": "thread-leak", "threads": [2]}),
-        ),
-        (
-            "signal-unsafe",
-            json!({"kind": "signal-unsafe", "threads": [0],
-            "stacks": [entry(b, "was in a handler", 0, &["handler_malloc"])],
-            "text": "malloc is not async-signal-safe"}),
-        ),
-        (
-            "invalid-free",
-            json!({"kind": "invalid-free",
-            "accesses": [access(b, "free", 0, 0x7f00_0000_1008, &["free_book"], vec![])],
-            "memory": {"kind": "unknown", "addr": 0x7f00_0000_1008_u64}}),
-        ),
+        ("thread-leak", leak),
+        ("signal-unsafe", signal),
+        ("invalid-free", free),
     ]
 }
