@@ -1,13 +1,14 @@
 //! Checking one access, or a range of them: the slow path behind every hook.
 
-use deadheat_detect::entry::{self, Entry, PLAIN, WRITE};
+use deadheat_detect::entry::{self, Entry, MASK, PLAIN, WRITE};
 
-use crate::cell::{self, Races};
+use crate::cell::{self, Been, Cell, Memo, Races, Right, Step};
 use crate::finding;
-use crate::history::{Place, Touch};
+use crate::history::{Place, SlotHistory, Touch};
 use crate::loss::Loss;
+use crate::pages::Owners;
 use crate::runtime::Runtime;
-use crate::shadow::REGION;
+use crate::shadow::{REGION, Shadow};
 use crate::strand::Strand;
 
 impl Touch {
@@ -42,28 +43,116 @@ pub fn access(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Tou
         let mask = ((1u64 << size) - 1) << offset;
         return in_cell(rt, s, addr & !7, mask | touch.bits(), place);
     }
+    if offset == 0 && size == 16 {
+        in_cell(rt, s, addr, MASK | touch.bits(), place);
+        return in_cell(rt, s, addr + 8, MASK | touch.bits(), place);
+    }
     range(rt, s, addr, size, touch, place);
 }
 
 /// The bytes and kind in `need` of the cell at `addr`.
 #[inline(always)]
 fn in_cell(rt: &Runtime, s: &mut Strand, addr: usize, need: u64, place: Place) {
-    let Some(cell) = rt.shadow.cell(addr) else {
-        return rt.losses.count(Loss::NoShadow);
+    let cell = match rt.shadow.existing(addr) {
+        Some(cell) => cell,
+        None => {
+            // Making a block takes a lock, and may call a function that is hooked.
+            s.enter();
+            let made = rt.shadow.cell(addr);
+            leave(s);
+            match made {
+                Some(cell) => cell,
+                None => return rt.losses.count(Loss::NoShadow),
+            }
+        }
     };
     // SAFETY: the shadow gave the cell.
-    if unsafe { cell::already_recorded(cell, &s.step(), need) } {
+    if unsafe { been(s, cell, need) } {
         return;
     }
     s.enter();
     let seq = s.number(rt, place);
     let new = Entry(entry::stamp(s.slot, seq) | need);
-    // SAFETY: the shadow gave the cell, and we are inside.
-    let races = unsafe { cell::record(cell, &s.step(), new) };
+    // SAFETY: the shadow gave the cell for this address, and we are inside.
+    unsafe { record(rt, s, addr, cell, new) };
+    leave(s);
+}
+
+/// Has the present step made an access here that makes this one redundant?
+///
+/// # Safety
+/// `cell` must be a cell of the shadow.
+#[inline(always)]
+unsafe fn been(s: &mut Strand, cell: *const Cell, need: u64) -> bool {
+    // SAFETY: by the contract.
+    match unsafe { cell::already_recorded(cell, &s.step(), need) } {
+        Been::Never => false,
+        Been::Here => true,
+        Been::InList(word) => {
+            if need == PLAIN | MASK {
+                s.has_read_list(word);
+            }
+            true
+        }
+    }
+}
+
+/// Records one access in one cell, and tells the races it finds.
+///
+/// # Safety
+/// `cell` must be the cell of `addr`, and the strand inside the runtime.
+#[inline(always)]
+pub unsafe fn record(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Cell, new: Entry) {
+    // SAFETY: by the contract.
+    let owners = unsafe { Shadow::owners(addr, cell) };
+    let Some(history) = s.history else { return };
+    let step = Step { base: s.step_base, span: s.step_span, slot: s.slot, clock: &s.clock };
+    history.at_work.begin(owners);
+    let races = if owners.is_own(addr, s.slot) {
+        // SAFETY: the page is our own while we are at work in it.
+        let races = unsafe { cell::record(cell, Right::Owner, &mut s.memo, &step, new) };
+        history.at_work.end();
+        races
+    } else {
+        history.at_work.end();
+        // SAFETY: by the contract.
+        unsafe { record_elsewhere(rt, owners, addr, cell, &mut s.memo, &step, history, new) }
+    };
     if races.count > 0 {
         found(rt, s, addr, new, &races);
     }
-    leave(s);
+}
+
+/// The page is not our own yet, or shared.
+///
+/// # Safety
+/// As for [`record`].
+#[inline(never)]
+#[allow(clippy::too_many_arguments)]
+unsafe fn record_elsewhere(
+    rt: &Runtime,
+    owners: &Owners,
+    addr: usize,
+    cell: *mut Cell,
+    memo: &mut Memo,
+    step: &Step,
+    history: &SlotHistory,
+    new: Entry,
+) -> Races {
+    loop {
+        if owners.settle(rt, addr, step.slot) == Right::Locker {
+            // SAFETY: a shared page, whose cells are locked one by one.
+            return unsafe { cell::record(cell, Right::Locker, memo, step, new) };
+        }
+        history.at_work.begin(owners);
+        if owners.is_own(addr, step.slot) {
+            // SAFETY: the page is our own while we are at work in it.
+            let races = unsafe { cell::record(cell, Right::Owner, memo, step, new) };
+            history.at_work.end();
+            return races;
+        }
+        history.at_work.end();
+    }
 }
 
 /// Leaves the runtime, and runs the handlers of signals that arrived meanwhile.
@@ -116,19 +205,16 @@ pub fn range(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touc
                     let need = mask | touch.bits();
                     let cell = cells.wrapping_add(i);
                     // SAFETY: the cell is inside the block that the shadow gave.
-                    if unsafe { cell::already_recorded(cell, &s.step(), need) } {
+                    if unsafe { been(s, cell, need) } {
                         continue;
                     }
                     let seq = match new {
                         Some(seq) => seq,
                         None => *new.insert(s.number(rt, place)),
                     };
-                    let entry = Entry(entry::stamp(s.slot, seq) | need);
+                    let new = Entry(entry::stamp(s.slot, seq) | need);
                     // SAFETY: as above, and we are inside.
-                    let races = unsafe { cell::record(cell, &s.step(), entry) };
-                    if races.count > 0 {
-                        found(rt, s, (at & !7) + i * 8, entry, &races);
-                    }
+                    unsafe { record(rt, s, (at & !7) + i * 8, cell, new) };
                 }
             }
         }

@@ -16,6 +16,7 @@ use std_alloc::boxed::Box;
 use std_alloc::vec::Vec;
 
 use crate::intern::{LockSetId, StackId};
+use crate::pages::AtWork;
 use crate::sync::Locked;
 use crate::syncvar::SyncId;
 use crate::threads::ThreadId;
@@ -129,6 +130,8 @@ pub struct SlotHistory {
     /// From which number on the slot belongs to which thread, oldest first.
     owners: Locked<Vec<(u64, ThreadId)>>,
     timeline: Locked<Timeline>,
+    /// Where the slot's strand is changing cells just now.
+    pub at_work: AtWork,
 }
 
 struct Timeline {
@@ -147,6 +150,7 @@ impl SlotHistory {
             chunks: Locked::new(Vec::new()),
             owners: Locked::new(Vec::new()),
             timeline: Locked::new(Timeline { ring: Vec::new(), next: 0 }),
+            at_work: AtWork::new(),
         }
     }
 
@@ -231,6 +235,7 @@ impl SlotHistory {
             self.owners.force_unlock();
             self.timeline.force_unlock();
         }
+        self.at_work.end();
     }
 }
 

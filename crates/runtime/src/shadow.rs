@@ -7,6 +7,7 @@
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::cell::{self, Cell};
+use crate::pages::Owners;
 use crate::sync::Locked;
 use crate::sys;
 
@@ -14,7 +15,8 @@ use crate::sys;
 pub const REGION: usize = 1 << REGION_BITS;
 pub const REGION_BITS: u32 = 16;
 pub const CELLS: usize = REGION / 8;
-const BLOCK_BYTES: usize = CELLS * size_of::<Cell>();
+/// The owners of its pages, then the cells.
+const BLOCK_BYTES: usize = size_of::<Owners>() + CELLS * size_of::<Cell>();
 /// User addresses have 47 bits.
 const ADDRESS_BITS: u32 = 47;
 const TABLE_BYTES: usize = 8 << (ADDRESS_BITS - REGION_BITS);
@@ -80,6 +82,16 @@ impl Shadow {
         }
         // SAFETY: a block has a cell for each 8 bytes of its region.
         Some(unsafe { block.add((addr % REGION) / 8) })
+    }
+
+    /// The owners of the pages in the region of `addr`, whose cell is `cell`.
+    ///
+    /// # Safety
+    /// `cell` must be what the shadow gave for `addr`.
+    #[inline(always)]
+    pub unsafe fn owners<'a>(addr: usize, cell: *mut Cell) -> &'a Owners {
+        // SAFETY: the owners lie right before the block's first cell.
+        unsafe { &*cell.sub((addr % REGION) / 8).cast::<Owners>().sub(1) }
     }
 
     /// The cell of `addr`, whose block is made if need be; none if there is no memory for it, or no such address.
@@ -172,6 +184,12 @@ impl Shadow {
     pub unsafe fn after_fork(&self) {
         // SAFETY: by the contract.
         unsafe { self.arena.force_unlock() };
+        for &region in &self.arena.lock().regions {
+            if let Some(cell) = self.existing(region << REGION_BITS) {
+                // SAFETY: the region's first cell; no other thread exists.
+                unsafe { Self::owners(region << REGION_BITS, cell).after_fork() };
+            }
+        }
     }
 }
 
@@ -195,7 +213,7 @@ impl Arena {
         }
         let block = self.next;
         self.next = block.wrapping_add(BLOCK_BYTES);
-        Some(block.cast())
+        Some(block.wrapping_add(size_of::<Owners>()).cast())
     }
 }
 

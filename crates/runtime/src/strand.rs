@@ -20,6 +20,10 @@ use crate::sys;
 use crate::syncvar::{SyncId, SyncVar};
 use crate::threads::ThreadId;
 
+/// How many lists a step can know to have read, and which bits of a list's word tell its place among them.
+pub const READ_LISTS: usize = 8;
+pub const READ_LISTS_SHIFT: u32 = 14;
+
 const FIRST_FRAMES: usize = 1 << 10;
 const SITES: usize = 256;
 const CALLS: usize = 256;
@@ -76,7 +80,11 @@ pub struct Strand {
     /// Frames below this have their number in `stacks`.
     pub frames_known: *mut u64,
     pub frames_base: *mut u64,
+    /// Words that name common lists in which the present step has a plain read of all 8 bytes; 0 if none is known.
+    pub read_lists: [u64; READ_LISTS],
     // ---- the rest ----
+    /// One of `read_lists` is set.
+    read_lists_set: bool,
     /// The last number used.
     pub seq: u64,
     pub slot: u16,
@@ -131,6 +139,7 @@ const _: () = {
     assert!(core::mem::offset_of!(Strand, frames_end) == 32);
     assert!(core::mem::offset_of!(Strand, frames_known) == 40);
     assert!(core::mem::offset_of!(Strand, frames_base) == 48);
+    assert!(core::mem::offset_of!(Strand, read_lists) == 56);
 };
 
 const NO_SITE: Site = Site { place: Place(0), caller: StackId(0), locks: LockSetId(0), seq: 0 };
@@ -150,6 +159,8 @@ impl Strand {
             frames_end: core::ptr::null_mut(),
             frames_known: core::ptr::null_mut(),
             frames_base: core::ptr::null_mut(),
+            read_lists: [0; READ_LISTS],
+            read_lists_set: false,
             seq: 0,
             slot: 0,
             inside: 0,
@@ -239,6 +250,17 @@ impl Strand {
         }
         self.step_base = entry::stamp(self.slot, self.seq + 1);
         self.step_span = (SEQ_MAX - self.seq) << SEQ_SHIFT;
+        if self.read_lists_set {
+            self.read_lists = [0; READ_LISTS];
+            self.read_lists_set = false;
+        }
+    }
+
+    /// The common list that `word` names has a plain read of all 8 bytes by the present step.
+    #[inline(always)]
+    pub fn has_read_list(&mut self, word: u64) {
+        self.read_lists[(word >> READ_LISTS_SHIFT) as usize % READ_LISTS] = word;
+        self.read_lists_set = true;
     }
 
     #[inline(always)]

@@ -48,6 +48,7 @@ pub mod nr {
     pub const FUTEX: usize = 202;
     pub const EXIT_GROUP: usize = 231;
     pub const TGKILL: usize = 234;
+    pub const MEMBARRIER: usize = 324;
 }
 
 const PROT_READ: usize = 1;
@@ -173,6 +174,20 @@ pub fn getpid() -> u32 {
 pub fn yield_now() {
     // SAFETY: takes no arguments, cannot fail.
     unsafe { syscall(nr::SCHED_YIELD, [0; 6]) };
+}
+
+/// Asks the kernel for [`barrier_everywhere`]; false if it has none.
+pub fn prepare_barrier_everywhere() -> bool {
+    const REGISTER_PRIVATE_EXPEDITED: usize = 1 << 4;
+    // SAFETY: touches no memory.
+    unsafe { syscall(nr::MEMBARRIER, [REGISTER_PRIVATE_EXPEDITED, 0, 0, 0, 0, 0]) == 0 }
+}
+
+/// Returns when every running thread of this process has passed a full memory barrier.
+pub fn barrier_everywhere() {
+    const PRIVATE_EXPEDITED: usize = 1 << 3;
+    // SAFETY: touches no memory.
+    unsafe { syscall(nr::MEMBARRIER, [PRIVATE_EXPEDITED, 0, 0, 0, 0, 0]) };
 }
 
 /// The processor's cycle counter.

@@ -13,6 +13,7 @@ use crate::abi::tls;
 use crate::access;
 use crate::history::Touch;
 use crate::runtime::RT;
+use crate::strand::{READ_LISTS, READ_LISTS_SHIFT};
 
 const READ: u64 = PLAIN;
 const WRITTEN: u64 = PLAIN | WRITE;
@@ -49,28 +50,49 @@ macro_rules! find_cell {
     };
 }
 
-/// Falls through if the cell at rax + $cell has a word of this step that covers rsi, else jumps to 9. Looks at word
-/// $likely first.
+/// Falls through if one of the words of the cell at rax + $cell is of this step and covers rsi; else jumps to 9, or
+/// to what $else says with the first word in r10. Looks at word $likely first.
 macro_rules! check_cell {
-    ($cell:literal, $likely:literal, $other:literal) => {
+    (write, $cell:literal) => {
+        check_cell!($cell, "r8", "0", "r10", "8", "9f")
+    };
+    (read, $cell:literal) => {
         concat!(
-            "mov r8, qword ptr [rax + ", $cell, " + ", $likely, "]
-             mov r9, r8
+            check_cell!($cell, "r8", "8", "r10", "0", "4f"),
+            // A list that this step is known to have read.
+            "jmp 3f
+             4:
+             mov r8, r10
+             shr r8, {lists_shift}
+             and r8d, {lists_mask}
+             cmp r10, qword ptr [rdx + r8*8 + 56]
+             jne 9f
+             test r10, r10
+             jz 9f
+             3:
+            "
+        )
+    };
+    ($cell:literal, $a:literal, $likely:literal, $b:literal, $other:literal, $else:literal) => {
+        concat!(
+            "mov ", $a, ", qword ptr [rax + ", $cell, " + ", $likely, "]
+             mov ", $b, ", qword ptr [rax + ", $cell, " + ", $other, "]
+             mov r9, ", $a, "
              and r9, rsi
              cmp r9, rsi
              jne 2f
-             sub r8, qword ptr [rdx]
-             cmp r8, qword ptr [rdx + 8]
+             sub ", $a, ", qword ptr [rdx]
+             cmp ", $a, ", qword ptr [rdx + 8]
              jb 3f
              2:
-             mov r8, qword ptr [rax + ", $cell, " + ", $other, "]
-             mov r9, r8
+             mov r9, ", $b, "
              and r9, rsi
              cmp r9, rsi
-             jne 9f
-             sub r8, qword ptr [rdx]
-             cmp r8, qword ptr [rdx + 8]
-             jae 9f
+             jne ", $else, "
+             mov r9, ", $b, "
+             sub r9, qword ptr [rdx]
+             cmp r9, qword ptr [rdx + 8]
+             jae ", $else, "
              3:
             "
         )
@@ -100,10 +122,11 @@ macro_rules! small_hooks {
                 concat!("mov esi, ", $mask),
                 "shl esi, cl",
                 "or esi, {kind}",
-                check_cell!("0", "8", "0"),
+                check_cell!(read, "0"),
                 "ret",
                 slow_tail!($size),
-                kind = const READ, slow = sym slow_read
+                kind = const READ, slow = sym slow_read,
+                lists_shift = const READ_LISTS_SHIFT, lists_mask = const READ_LISTS - 1
             )
         }
         #[unsafe(naked)]
@@ -118,7 +141,7 @@ macro_rules! small_hooks {
                 concat!("mov esi, ", $mask),
                 "shl esi, cl",
                 "or esi, {kind}",
-                check_cell!("0", "0", "8"),
+                check_cell!(write, "0"),
                 "ret",
                 slow_tail!($size),
                 kind = const WRITTEN, slow = sym slow_write
@@ -134,52 +157,46 @@ small_hooks! {
 }
 
 macro_rules! whole_hooks {
-    ($size:literal, $need:expr, $slow:ident, $name:ident, $($check:expr),*) => {
+    ($($read:ident $write:ident, $size:literal, $($cell:literal),* $(, not in the last cell: $edge:literal)?;)*) => { $(
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(addr: usize) {
+        pub unsafe extern "C" fn $read(addr: usize) {
             naked_asm!(
                 find_cell!(),
                 "test dil, 7",
                 "jnz 9f",
+                $(concat!("cmp ecx, ", $edge), "je 9f",)?
                 "mov esi, {need}",
-                $($check,)*
+                $(check_cell!(read, $cell),)*
                 "ret",
                 slow_tail!($size),
-                need = const $need, slow = sym $slow
+                need = const MASK | READ, slow = sym slow_read,
+                lists_shift = const READ_LISTS_SHIFT, lists_mask = const READ_LISTS - 1
             )
         }
-    };
-}
-
-whole_hooks!("8", MASK | READ, slow_read, __tsan_read8, check_cell!("0", "8", "0"));
-whole_hooks!("8", MASK | WRITTEN, slow_write, __tsan_write8, check_cell!("0", "0", "8"));
-
-/// 16 bytes that begin in the last cell of a region would need the next region's block: slow.
-macro_rules! wide_hooks {
-    ($need:expr, $slow:ident, $name:ident, $likely:literal, $other:literal) => {
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(addr: usize) {
+        pub unsafe extern "C" fn $write(addr: usize) {
             naked_asm!(
                 find_cell!(),
                 "test dil, 7",
                 "jnz 9f",
-                "cmp ecx, 0xfff8",
-                "je 9f",
+                $(concat!("cmp ecx, ", $edge), "je 9f",)?
                 "mov esi, {need}",
-                check_cell!("0", $likely, $other),
-                check_cell!("16", $likely, $other),
+                $(check_cell!(write, $cell),)*
                 "ret",
-                slow_tail!("16"),
-                need = const $need, slow = sym $slow
+                slow_tail!($size),
+                need = const MASK | WRITTEN, slow = sym slow_write
             )
         }
-    };
+    )* };
 }
 
-wide_hooks!(MASK | READ, slow_read, __tsan_read16, "8", "0");
-wide_hooks!(MASK | WRITTEN, slow_write, __tsan_write16, "0", "8");
+// 16 bytes that begin in the last cell of a region need the next region's block: slow.
+whole_hooks! {
+    __tsan_read8 __tsan_write8, "8", "0";
+    __tsan_read16 __tsan_write16, "16", "0", "16", not in the last cell: "0xfff8";
+}
 
 /// Hooks with another name and the same meaning.
 macro_rules! same_as {

@@ -1,0 +1,186 @@
+//! Lists of entries, for cells that two words cannot describe.
+//!
+//! Two sorts. A *common* list never changes and is named by as many cells as have the same history: an array that four
+//! threads read has one list, not one for each element. An *own* list belongs to one cell and changes in place: the
+//! node of a tree that threads visit in no particular order. [`super::Memo`] finds out which sort pays.
+//!
+//! Memory of lists is never given back to anything else, so a reader may look at an own list that has just been freed: its
+//! version tells him.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use deadheat_detect::entry::{LIST, SEQ_SHIFT};
+
+use crate::sync::Locked;
+use crate::sys;
+
+/// The header of a list; its entries follow.
+#[repr(C)]
+pub struct List {
+    pub version: AtomicU32,
+    len: AtomicU32,
+    class: u32,
+    common: AtomicU32,
+    entries: [AtomicU64; 0],
+}
+
+const SMALLEST: usize = 32;
+const CLASSES: usize = 16;
+const HEADER: usize = size_of::<List>();
+const SLAB: usize = 64 << 10;
+/// Common lists are never freed; past this many bytes of them, new lists are own.
+const MOST_COMMON_BYTES: usize = 32 << 20;
+
+static COMMON_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+/// Who may name a list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sort {
+    Common,
+    Own,
+}
+
+const fn capacity(class: usize) -> usize {
+    ((SMALLEST << class) - HEADER) / 8
+}
+
+/// The list that a cell's first word names.
+///
+/// # Safety
+/// The word must have [`LIST`] set and come from [`word_of`].
+#[inline(always)]
+pub unsafe fn named_by<'a>(word: u64) -> &'a List {
+    // SAFETY: list memory is never unmapped.
+    unsafe { &*((word >> SEQ_SHIFT << 4) as *const List) }
+}
+
+#[inline(always)]
+pub fn word_of(list: &List) -> u64 {
+    (list as *const List as u64) >> 4 << SEQ_SHIFT | LIST
+}
+
+impl List {
+    #[inline(always)]
+    pub fn item(&self, i: usize) -> &AtomicU64 {
+        // SAFETY: callers stay below the capacity of the class.
+        unsafe { &*self.entries.as_ptr().add(i) }
+    }
+
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.len.load(Ordering::Relaxed) as usize
+    }
+
+    /// The length as far as it can be believed without the cell's lock.
+    #[inline(always)]
+    pub fn believable_len(&self) -> usize {
+        self.len().min(capacity(self.class as usize))
+    }
+
+    #[inline(always)]
+    pub fn sort(&self) -> Sort {
+        if self.common.load(Ordering::Relaxed) != 0 { Sort::Common } else { Sort::Own }
+    }
+
+    pub fn set_len(&self, len: usize) {
+        self.len.store(len as u32, Ordering::Relaxed);
+    }
+
+    pub fn has_room(&self, len: usize) -> bool {
+        len < capacity(self.class as usize)
+    }
+}
+
+struct Pool {
+    free: *mut List,
+    bump: *mut u8,
+    end: *mut u8,
+}
+
+// SAFETY: plain memory that only the pool owns.
+unsafe impl Send for Pool {}
+
+static POOLS: [Locked<Pool>; CLASSES] = [const {
+    Locked::new(Pool { free: core::ptr::null_mut(), bump: core::ptr::null_mut(), end: core::ptr::null_mut() })
+}; CLASSES];
+
+fn take(class: usize) -> &'static List {
+    if class >= CLASSES {
+        sys::die("one memory cell was touched by more strands than a list can hold");
+    }
+    let mut pool = POOLS[class].lock();
+    if !pool.free.is_null() {
+        // SAFETY: only lists of this class are put there, and they stay mapped.
+        let list = unsafe { &*pool.free };
+        // The first entry of a free list is the next free one.
+        pool.free = list.item(0).load(Ordering::Relaxed) as *mut List;
+        return list;
+    }
+    let bytes = SMALLEST << class;
+    if pool.bump == pool.end {
+        let slab = SLAB.max(bytes);
+        pool.bump = sys::map(slab);
+        if pool.bump.is_null() {
+            sys::die("no memory left for the accesses of a cell that many threads use");
+        }
+        pool.end = pool.bump.wrapping_add(slab);
+    }
+    let list: *mut List = pool.bump.cast();
+    pool.bump = pool.bump.wrapping_add(bytes);
+    // SAFETY: fresh memory of that size, which nobody else has seen.
+    unsafe {
+        (*list).class = class as u32;
+        &*list
+    }
+}
+
+/// May another common list be made?
+pub fn common_fits() -> bool {
+    COMMON_BYTES.load(Ordering::Relaxed) < MOST_COMMON_BYTES
+}
+
+/// A list of these words.
+pub fn make(words: &[u64], sort: Sort) -> &'static List {
+    let class = (0..CLASSES).find(|&c| capacity(c) >= words.len()).unwrap_or(CLASSES);
+    let list = take(class);
+    for (i, &word) in words.iter().enumerate() {
+        list.item(i).store(word, Ordering::Relaxed);
+    }
+    list.common.store((sort == Sort::Common) as u32, Ordering::Relaxed);
+    if sort == Sort::Common {
+        COMMON_BYTES.fetch_add(SMALLEST << class, Ordering::Relaxed);
+    }
+    list.len.store(words.len() as u32, Ordering::Release);
+    list
+}
+
+/// Frees an own list that no cell names any more.
+pub fn free(list: &'static List) {
+    list.version.fetch_add(1, Ordering::AcqRel);
+    let mut pool = POOLS[list.class as usize].lock();
+    list.item(0).store(pool.free as u64, Ordering::Relaxed);
+    pool.free = list as *const List as *mut List;
+}
+
+/// A larger own list with the same entries and one more; the old one is freed.
+pub fn grow(list: &'static List, more: u64) -> &'static List {
+    let len = list.len();
+    let larger = take(list.class as usize + 1);
+    larger.common.store(0, Ordering::Relaxed);
+    for i in 0..len {
+        larger.item(i).store(list.item(i).load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+    larger.item(len).store(more, Ordering::Relaxed);
+    larger.len.store(len as u32 + 1, Ordering::Release);
+    free(list);
+    larger
+}
+
+/// # Safety
+/// No other thread may exist.
+pub unsafe fn after_fork() {
+    for pool in &POOLS {
+        // SAFETY: by the contract.
+        unsafe { pool.force_unlock() };
+    }
+}

@@ -1,0 +1,486 @@
+//! A shadow cell: what is remembered of 8 bytes of the program, and the only code that changes it.
+//!
+//! A cell is two words. Each is an entry (`deadheat_detect::entry`) or empty; when two do not suffice, the first word names
+//! a list of entries (`cell::list`) with [`LIST`] set, and the second repeats the entry that was added last, which is
+//! only a hint for the fast path. A list word has an empty mask, so the fast path never takes it for an entry.
+//!
+//! | who | may |
+//! |---|---|
+//! | anybody | read both words and, if the version stays the same, a list |
+//! | who owns the cell's page ([`crate::shadow`]) | change both words, unless they name an own list |
+//! | who set [`LOCK`] in the first word, the page being shared | change everything, then clear it |
+//!
+//! The rules are [`entry::races`] and [`entry::subsumes`]; nothing is ever evicted. Both words change in an order in which
+//! an entry that moves from one to the other is never missing from both.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use deadheat_detect::entry::{self, Entry, LIST, LOCK, MASK};
+
+pub use self::list::after_fork;
+use self::list::Sort;
+pub use self::memo::{Memo, Words};
+use crate::clock::Clock;
+use crate::sys;
+
+mod list;
+mod memo;
+
+/// Two words of shadow for 8 bytes of the program.
+#[repr(C, align(16))]
+pub struct Cell {
+    first: AtomicU64,
+    second: AtomicU64,
+}
+
+const _: () = assert!(size_of::<Cell>() == 16);
+
+/// How many races one access reports at most; further ones on the same cell are the same bug or come again.
+pub const MOST_RACES: usize = 4;
+
+/// The older sides of the races that one access found in one cell.
+#[derive(Clone, Copy)]
+pub struct Races {
+    pub older: [Entry; MOST_RACES],
+    pub count: usize,
+}
+
+impl Races {
+    pub const NONE: Races = Races { older: [Entry::EMPTY; MOST_RACES], count: 0 };
+
+    #[cold]
+    fn add(&mut self, older: Entry) {
+        if self.count < MOST_RACES {
+            self.older[self.count] = older;
+            self.count += 1;
+        }
+    }
+}
+
+/// The present step of a strand, as the cell needs it.
+#[derive(Clone, Copy)]
+pub struct Step<'a> {
+    pub base: u64,
+    pub span: u64,
+    pub slot: u16,
+    pub clock: &'a Clock,
+}
+
+impl Step<'_> {
+    #[inline(always)]
+    fn covers(&self, old: Entry) -> bool {
+        old.slot() == self.slot || old.covered_by(self.clock.get(old.slot()))
+    }
+}
+
+/// Where a step finds that it has been at a cell before.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Been {
+    Never,
+    Here,
+    /// In the common list that this word names, which will say so for every cell that names it.
+    InList(u64),
+}
+
+/// Has this step already recorded an access here that makes one described by `need` redundant?
+///
+/// # Safety
+/// `cell` must be a cell of the shadow.
+#[inline(always)]
+pub unsafe fn already_recorded(cell: *const Cell, step: &Step, need: u64) -> Been {
+    // SAFETY: by the contract.
+    let cell = unsafe { &*cell };
+    let second = cell.second.load(Ordering::Relaxed);
+    if entry::same_step_covers(second, step.base, step.span, need) {
+        return Been::Here;
+    }
+    let first = cell.first.load(Ordering::Acquire);
+    if entry::same_step_covers(first, step.base, step.span, need) {
+        return Been::Here;
+    }
+    if first & (LIST | LOCK) == LIST { list_has(cell, first, step, need) } else { Been::Never }
+}
+
+#[inline(never)]
+fn list_has(cell: &Cell, first: u64, step: &Step, need: u64) -> Been {
+    // SAFETY: the word names a list.
+    let list = unsafe { list::named_by(first) };
+    let version = list.version.load(Ordering::Acquire);
+    let len = list.believable_len();
+    if !(0..len).any(|i| entry::same_step_covers(list.item(i).load(Ordering::Relaxed), step.base, step.span, need)) {
+        return Been::Never;
+    }
+    if list.sort() == Sort::Common {
+        return Been::InList(first);
+    }
+    let unchanged = cell.first.load(Ordering::Acquire) == first && list.version.load(Ordering::Acquire) == version;
+    if unchanged { Been::Here } else { Been::Never }
+}
+
+/// Has nobody touched these bytes since they were fresh?
+///
+/// # Safety
+/// `cell` must be a cell of the shadow.
+#[inline(always)]
+pub unsafe fn is_empty(cell: *const Cell) -> bool {
+    // SAFETY: by the contract.
+    let cell = unsafe { &*cell };
+    cell.first.load(Ordering::Relaxed) | cell.second.load(Ordering::Relaxed) == 0
+}
+
+/// By what right a cell is changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Right {
+    /// The strand owns the page: nobody else changes its cells.
+    Owner,
+    /// The page is shared: the cell must be locked.
+    Locker,
+}
+
+/// Compares `new` with all that the cell remembers, remembers it, and forgets what it subsumes.
+///
+/// # Safety
+/// `cell` must be a cell of the shadow, the caller must be inside the runtime (no signal handler runs meanwhile) and have
+/// the right that he claims.
+#[inline(always)]
+pub unsafe fn record(cell: *const Cell, right: Right, memo: &mut Memo, step: &Step, new: Entry) -> Races {
+    // SAFETY: by the contract.
+    let cell = unsafe { &*cell };
+    let first = match right {
+        Right::Owner => cell.first.load(Ordering::Relaxed),
+        Right::Locker => lock(cell),
+    };
+    if first & (LIST | LOCK) != 0 {
+        return record_in_list(cell, first, right, memo, step, new);
+    }
+    let mut races = Races::NONE;
+    let second = cell.second.load(Ordering::Relaxed);
+    let a = judge(Entry(first), step, new, &mut races);
+    let b = judge(Entry(second), step, new, &mut races);
+    let after = match (a, b) {
+        (Fate::Gone, Fate::Gone) => Words { first: new.0, second: 0 },
+        (Fate::Gone, Fate::Stays) => pair(new.0, second),
+        (Fate::Stays, Fate::Gone) => pair(new.0, first),
+        (Fate::Merges, Fate::Gone) => Words { first: first | new.0, second: 0 },
+        (Fate::Gone, Fate::Merges) => Words { first: second | new.0, second: 0 },
+        (Fate::Merges, _) => Words { first: first | new.0, second },
+        (_, Fate::Merges) => Words { first, second: second | new.0 },
+        (Fate::Stays, Fate::Stays) => to_list(memo, Words { first, second }, new.0),
+    };
+    cell.set(second, after);
+    races
+}
+
+/// What becomes of an old entry beside a new one.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Gone,
+    Stays,
+    /// The same access of the same step on other bytes: one entry for both.
+    Merges,
+}
+
+#[inline(always)]
+fn judge(old: Entry, step: &Step, new: Entry, races: &mut Races) -> Fate {
+    if old.0 & MASK == 0 {
+        return Fate::Gone;
+    }
+    // Same number and same kind: only the bytes differ.
+    if (old.0 ^ new.0) & !MASK == 0 {
+        return Fate::Merges;
+    }
+    let mut covered = step.covers(old);
+    if entry::races(old, new, covered) {
+        races.add(old);
+        // The race is told; from here on the newer access stands for both, if it touches as much.
+        covered = true;
+    }
+    if entry::subsumes(new, old, covered) { Fate::Gone } else { Fate::Stays }
+}
+
+/// Writes go first, reads second: most fast paths then need one comparison.
+#[inline(always)]
+fn pair(new: u64, old: u64) -> Words {
+    if new & entry::WRITE != 0 { Words { first: new, second: old } } else { Words { first: old, second: new } }
+}
+
+#[inline(never)]
+fn to_list(memo: &mut Memo, before: Words, new: u64) -> Words {
+    if let Some(after) = memo.recall(before, new) {
+        return after;
+    }
+    listed(memo, before, new, &[before.first, before.second, new])
+}
+
+/// A list of `words`, whose last one is the newest.
+fn listed(memo: &mut Memo, before: Words, new: u64, words: &[u64]) -> Words {
+    let sort = if memo.hopeful() && list::common_fits() { Sort::Common } else { Sort::Own };
+    let after = Words { first: list::word_of(list::make(words, sort)), second: new };
+    if sort == Sort::Common {
+        memo.remember(before, new, after);
+    }
+    after
+}
+
+impl Cell {
+    /// Changes both words, and unlocks if the first was locked. `second` is what the second word was.
+    #[inline(always)]
+    fn set(&self, second: u64, after: Words) {
+        if after.first == second {
+            // The old second entry moves to the front: it must be there before it is overwritten.
+            self.first.store(after.first, Ordering::Release);
+            self.second.store(after.second, Ordering::Release);
+        } else {
+            self.second.store(after.second, Ordering::Release);
+            self.first.store(after.first, Ordering::Release);
+        }
+    }
+}
+
+#[inline(always)]
+fn lock(cell: &Cell) -> u64 {
+    let seen = cell.first.load(Ordering::Relaxed);
+    if seen & LOCK == 0
+        && cell.first.compare_exchange_weak(seen, seen | LOCK, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    {
+        return seen;
+    }
+    lock_contended(cell)
+}
+
+#[cold]
+fn lock_contended(cell: &Cell) -> u64 {
+    let mut spins = 0u32;
+    loop {
+        let seen = cell.first.load(Ordering::Relaxed);
+        if seen & LOCK == 0
+            && cell.first.compare_exchange_weak(seen, seen | LOCK, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        {
+            return seen;
+        }
+        spins += 1;
+        if spins.is_multiple_of(64) {
+            sys::yield_now();
+        }
+        core::hint::spin_loop();
+    }
+}
+
+/// Longer lists than this are never common.
+const LONGEST_COMMON: usize = 64;
+
+/// `first` is the cell's first word; for a locker the cell is locked, and an owner locks it here if its list is own.
+#[inline(never)]
+fn record_in_list(cell: &Cell, first: u64, right: Right, memo: &mut Memo, step: &Step, new: Entry) -> Races {
+    // SAFETY: a word with LIST set names a list.
+    let common = first & (LIST | LOCK) == LIST && unsafe { list::named_by(first) }.sort() == Sort::Common;
+    if right == Right::Owner && !common {
+        let first = lock(cell);
+        return record_locked(cell, first, memo, step, new);
+    }
+    record_locked(cell, first, memo, step, new)
+}
+
+fn record_locked(cell: &Cell, first: u64, memo: &mut Memo, step: &Step, new: Entry) -> Races {
+    let mut races = Races::NONE;
+    let second = cell.second.load(Ordering::Relaxed);
+    if first & LIST == 0 {
+        // Somebody made a list of it and then no more while we waited for the lock: judge the pair.
+        let mut words = [0u64; 3];
+        let count = judge_all(&[first, second], step, new, &mut races, &mut words);
+        cell.set(0, words_after(memo, Words { first, second }, new.0, &words[..count], races.count));
+        return races;
+    }
+    // SAFETY: the word names a list.
+    let list = unsafe { list::named_by(first) };
+    if list.sort() == Sort::Own {
+        record_in_own(cell, list, step, new, &mut races);
+        return races;
+    }
+    let before = Words { first, second: 0 };
+    if let Some(after) = memo.recall(before, new.0) {
+        cell.set(0, after);
+        return races;
+    }
+    let mut old = [0u64; LONGEST_COMMON];
+    let len = list.len().min(LONGEST_COMMON);
+    for (i, word) in old[..len].iter_mut().enumerate() {
+        *word = list.item(i).load(Ordering::Relaxed);
+    }
+    let mut words = [0u64; LONGEST_COMMON + 1];
+    let count = judge_all(&old[..len], step, new, &mut races, &mut words);
+    let after = words_after(memo, before, new.0, &words[..count], races.count);
+    cell.set(0, after);
+    races
+}
+
+/// The entries of `old` that stay beside `new`, and `new` last; how many.
+fn judge_all(old: &[u64], step: &Step, new: Entry, races: &mut Races, words: &mut [u64]) -> usize {
+    let mut count = 0;
+    let mut last = new.0;
+    for &word in old {
+        match judge(Entry(word), step, new, races) {
+            Fate::Gone => {}
+            Fate::Merges => last |= word,
+            Fate::Stays => {
+                words[count] = word;
+                count += 1;
+            }
+        }
+    }
+    words[count] = last;
+    count + 1
+}
+
+/// The cell's words for these entries.
+fn words_after(memo: &mut Memo, before: Words, new: u64, words: &[u64], races: usize) -> Words {
+    match *words {
+        [only] => remembered(memo, before, new, Words { first: only, second: 0 }, races),
+        [old, last] => remembered(memo, before, new, pair(last, old), races),
+        _ if words.len() > LONGEST_COMMON || races > 0 => {
+            let list = list::make(words, Sort::Own);
+            Words { first: list::word_of(list), second: words[words.len() - 1] }
+        }
+        _ => {
+            let mut after = listed(memo, before, new, words);
+            after.second = words[words.len() - 1];
+            after
+        }
+    }
+}
+
+/// A change with a race must be judged again, so that it is told again.
+fn remembered(memo: &mut Memo, before: Words, new: u64, after: Words, races: usize) -> Words {
+    if races == 0 && before.first & LIST != 0 {
+        memo.remember(before, new, after);
+    }
+    after
+}
+
+/// The cell is locked and its list its own: changed in place.
+fn record_in_own(cell: &Cell, list: &'static list::List, step: &Step, new: Entry, races: &mut Races) {
+    let mut kept = 0;
+    let mut last = new.0;
+    for i in 0..list.len() {
+        let old = list.item(i).load(Ordering::Relaxed);
+        match judge(Entry(old), step, new, races) {
+            Fate::Gone => {}
+            Fate::Merges => last |= old,
+            Fate::Stays => {
+                list.item(kept).store(old, Ordering::Relaxed);
+                kept += 1;
+            }
+        }
+    }
+    if kept <= 1 {
+        let old = if kept == 1 { list.item(0).load(Ordering::Relaxed) } else { 0 };
+        list::free(list);
+        return cell.set(0, if kept == 1 { pair(last, old) } else { Words { first: last, second: 0 } });
+    }
+    if list.has_room(kept) {
+        list.item(kept).store(last, Ordering::Relaxed);
+        list.set_len(kept + 1);
+        return cell.set(0, Words { first: list::word_of(list), second: last });
+    }
+    list.set_len(kept);
+    cell.set(0, Words { first: list::word_of(list::grow(list, last)), second: last });
+}
+
+/// Forgets all accesses to the bytes in `gone`. Nobody else may be using these bytes: they are about to become fresh.
+///
+/// # Safety
+/// `cell` must be a cell of the shadow, and the caller must be inside the runtime.
+#[inline]
+pub unsafe fn forget(cell: *const Cell, gone: u8) {
+    // SAFETY: by the contract.
+    let cell = unsafe { &*cell };
+    let first = cell.first.load(Ordering::Relaxed);
+    let second = cell.second.load(Ordering::Relaxed);
+    if first | second == 0 {
+        return;
+    }
+    if gone == 0xff && first & (LIST | LOCK) == 0 {
+        cell.second.store(0, Ordering::Relaxed);
+        return cell.first.store(0, Ordering::Release);
+    }
+    forget_part(cell, gone);
+}
+
+#[inline(never)]
+fn forget_part(cell: &Cell, gone: u8) {
+    let first = lock(cell);
+    let mut words = [0u64; LONGEST_COMMON];
+    let mut count = 0;
+    let mut keep = |word: u64| {
+        let left = Entry(word).without(gone);
+        if left.mask() != 0 && count < LONGEST_COMMON {
+            words[count] = left.0;
+            count += 1;
+        }
+    };
+    if first & LIST == 0 {
+        keep(first);
+        keep(cell.second.load(Ordering::Relaxed));
+    } else {
+        // SAFETY: the word names a list, which is common or whose cell is locked.
+        let list = unsafe { list::named_by(first) };
+        for i in 0..list.len() {
+            keep(list.item(i).load(Ordering::Relaxed));
+        }
+        if list.sort() == Sort::Own {
+            list::free(list);
+        }
+    }
+    let after = match words[..count] {
+        [] => Words::default(),
+        [only] => Words { first: only, second: 0 },
+        [a, b] => pair(a, b),
+        ref many => Words { first: list::word_of(list::make(many, Sort::Own)), second: many[0] },
+    };
+    cell.set(0, after);
+}
+
+/// Calls `f` for each entry the cell remembers, as of one moment.
+///
+/// # Safety
+/// `cell` must be a cell of the shadow, and the caller must be inside the runtime.
+pub unsafe fn each_entry(cell: *const Cell, mut f: impl FnMut(Entry)) {
+    // SAFETY: by the contract.
+    let cell = unsafe { &*cell };
+    loop {
+        let first = cell.first.load(Ordering::Acquire);
+        let second = cell.second.load(Ordering::Acquire);
+        if first | second == 0 {
+            return;
+        }
+        // SAFETY: a word with LIST set names a list.
+        let own = first & LIST != 0 && unsafe { list::named_by(first) }.sort() == Sort::Own;
+        if first & LOCK == 0 && !own {
+            if cell.first.load(Ordering::Acquire) != first || cell.second.load(Ordering::Acquire) != second {
+                continue;
+            }
+            return each_word(first, second, f);
+        }
+        let first = lock(cell);
+        each_word(first, cell.second.load(Ordering::Relaxed), &mut f);
+        return cell.first.store(first, Ordering::Release);
+    }
+}
+
+fn each_word(first: u64, second: u64, mut f: impl FnMut(Entry)) {
+    if first & LIST != 0 {
+        // SAFETY: the word names a list, which is common or whose cell is locked.
+        let list = unsafe { list::named_by(first) };
+        for i in 0..list.len() {
+            f(Entry(list.item(i).load(Ordering::Relaxed)));
+        }
+        return;
+    }
+    for word in [first, second] {
+        if word & MASK != 0 {
+            f(Entry(word));
+        }
+    }
+}

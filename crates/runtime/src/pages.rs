@@ -1,0 +1,172 @@
+//! Who may change the cells of a page of the program's memory without locking them.
+//!
+//! Most memory is used by one thread for a long time, and a locked instruction for each first touch would cost more than
+//! all the rest of the check. So each 4 KiB of the program has an owner among the slots. The owner changes cells with plain
+//! stores; somebody else who comes takes the page away from him, which costs a system call, and a page that
+//! changes hands too often is shared from then on: its cells are locked one by one.
+//!
+//! ```text
+//!   NOBODY --claim--> slot a --take away--> slot b --again, too soon--> SHARED
+//! ```
+//!
+//! Taking away: the taker writes CHANGING, makes every processor see it (`membarrier`), and waits until the owner is not
+//! at work in this block. The owner says where he works before he looks at the owner's name, so either he sees CHANGING or
+//! the taker sees him at work; he needs no fence for this because `membarrier` gives him one when it matters.
+//!
+//! | who | may |
+//! |---|---|
+//! | anybody | change NOBODY to himself, by compare-and-exchange |
+//! | who holds the block's lock | all other changes |
+
+use core::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicUsize, Ordering, compiler_fence};
+
+use crate::cell::Right;
+use crate::runtime::Runtime;
+use crate::sync::SpinLock;
+use crate::sys;
+
+pub const PAGE_BITS: u32 = 12;
+const PAGES: usize = crate::shadow::REGION >> PAGE_BITS;
+
+const NOBODY: u16 = 0;
+const CHANGING: u16 = 0xfffe;
+const SHARED: u16 = 0xffff;
+/// Slots from this on own nothing; their pages are shared at once.
+const OWNING_SLOTS: u16 = 0xfff0;
+
+/// A page that changes hands again within this many cycles of the last time is shared.
+const TOO_SOON: u32 = 1 << 11;
+/// Cycles are counted in units of this many, so that 32 bits last.
+const UNIT_BITS: u32 = 10;
+
+/// The owners of one block's pages. Lies right before the block's cells.
+#[repr(C, align(64))]
+pub struct Owners {
+    owner: [AtomicU16; PAGES],
+    /// When the page last changed hands.
+    since: [AtomicU32; PAGES],
+    changing: SpinLock,
+}
+
+/// Where a slot's strand is at work; 0 if nowhere. On a line of its own, since it is written all the time.
+#[repr(align(64))]
+pub struct AtWork(AtomicUsize);
+
+impl AtWork {
+    pub const fn new() -> Self {
+        AtWork(AtomicUsize::new(0))
+    }
+
+    /// The strand begins to change cells of the block with these owners.
+    #[inline(always)]
+    pub fn begin(&self, at: &Owners) {
+        self.0.store(at as *const Owners as usize, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    /// And has done so.
+    #[inline(always)]
+    pub fn end(&self) {
+        self.0.store(0, Ordering::Release);
+    }
+}
+
+impl Default for AtWork {
+    fn default() -> Self {
+        AtWork::new()
+    }
+}
+
+const fn name(slot: u16) -> u16 {
+    slot + 1
+}
+
+impl Owners {
+    /// Is the page of `addr` the slot's own? Only believable between [`AtWork::begin`] and [`AtWork::end`].
+    #[inline(always)]
+    pub fn is_own(&self, addr: usize, slot: u16) -> bool {
+        self.owner[addr >> PAGE_BITS & (PAGES - 1)].load(Ordering::Relaxed) == name(slot)
+    }
+
+    /// The page is not the slot's own: makes it so, or finds that it is shared.
+    #[inline(never)]
+    pub fn settle(&self, rt: &Runtime, addr: usize, slot: u16) -> Right {
+        let page = addr >> PAGE_BITS & (PAGES - 1);
+        loop {
+            let owner = self.owner[page].load(Ordering::Acquire);
+            if owner == SHARED {
+                return Right::Locker;
+            }
+            if owner == name(slot) {
+                return Right::Owner;
+            }
+            if slot >= OWNING_SLOTS || !barrier_works() {
+                self.change(rt, page, owner, SHARED);
+            } else if owner == NOBODY {
+                let claimed = self.owner[page].compare_exchange(NOBODY, name(slot), Ordering::AcqRel, Ordering::Relaxed);
+                if claimed.is_ok() {
+                    return Right::Owner;
+                }
+            } else if owner != CHANGING {
+                let now = (sys::cycles() >> UNIT_BITS) as u32;
+                let soon = now.wrapping_sub(self.since[page].load(Ordering::Relaxed)) < TOO_SOON;
+                self.change(rt, page, owner, if soon { SHARED } else { name(slot) });
+                self.since[page].store(now, Ordering::Relaxed);
+            } else {
+                core::hint::spin_loop();
+            }
+        }
+    }
+
+    /// Takes the page from `from`, unless it has changed hands meanwhile, and gives it to `to`. The other pages of the
+    /// block that `from` owns become nobody's on the way: whoever comes for one will likely come for all.
+    #[cold]
+    fn change(&self, rt: &Runtime, page: usize, from: u16, to: u16) {
+        self.changing.lock();
+        if from == NOBODY {
+            let _ = self.owner[page].compare_exchange(NOBODY, to, Ordering::AcqRel, Ordering::Relaxed);
+        } else if self.owner[page].load(Ordering::Acquire) == from && from < CHANGING {
+            let mut taken = 0u32;
+            for (i, owner) in self.owner.iter().enumerate() {
+                if owner.load(Ordering::Relaxed) == from {
+                    owner.store(CHANGING, Ordering::Release);
+                    taken |= 1 << i;
+                }
+            }
+            sys::barrier_everywhere();
+            let at_work = &rt.histories.of(from - 1).at_work.0;
+            while at_work.load(Ordering::Acquire) == self as *const Owners as usize {
+                sys::yield_now();
+            }
+            for (i, owner) in self.owner.iter().enumerate() {
+                if taken >> i & 1 != 0 {
+                    owner.store(if i == page { to } else { NOBODY }, Ordering::Release);
+                }
+            }
+        }
+        self.changing.unlock();
+    }
+
+    /// # Safety
+    /// No other thread may exist.
+    pub unsafe fn after_fork(&self) {
+        // SAFETY: by the contract.
+        unsafe { self.changing.force_unlock() };
+        for owner in &self.owner {
+            if owner.load(Ordering::Relaxed) == CHANGING {
+                owner.store(NOBODY, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Can the kernel make all processors see a change? Asked once.
+fn barrier_works() -> bool {
+    static ASKED: AtomicBool = AtomicBool::new(false);
+    static WORKS: AtomicBool = AtomicBool::new(false);
+    if !ASKED.load(Ordering::Acquire) {
+        WORKS.store(sys::prepare_barrier_everywhere(), Ordering::Relaxed);
+        ASKED.store(true, Ordering::Release);
+    }
+    WORKS.load(Ordering::Relaxed)
+}
