@@ -1,5 +1,6 @@
 //! When two findings are one bug, and how to know it again in another run.
 
+use crate::words;
 use deadheat_model::{Finding, FindingKind, Frame, Memory};
 
 /// Two findings with equal keys are one bug: same kind, same innermost places, same memory or locks.
@@ -20,21 +21,21 @@ impl Key {
                 format!(
                     "{} {}",
                     access.kind.name(),
-                    exact_place(access.stack.first())
+                    exact_place(words::top(&access.stack))
                 )
             })
             .chain(
                 finding
                     .stacks
                     .iter()
-                    .map(|entry| exact_place(entry.stack.first())),
+                    .map(|entry| exact_place(words::top(&entry.stack))),
             )
             .collect();
         if places.is_empty() {
             places = finding
                 .threads
                 .iter()
-                .map(|thread| exact_place(thread.created.first()))
+                .map(|thread| exact_place(words::top(&thread.created)))
                 .collect();
         }
         places.sort();
@@ -85,7 +86,7 @@ fn base_name(path: &str) -> &str {
 fn memory_site(memory: &Memory, place: fn(Option<&Frame>) -> String) -> String {
     match (&memory.object, &memory.allocation) {
         (Some(object), _) => object.clone(),
-        (None, Some(allocation)) => place(allocation.stack.first()),
+        (None, Some(allocation)) => place(words::top(&allocation.stack)),
         (None, None) => memory.kind.name().to_owned(),
     }
 }
@@ -96,7 +97,7 @@ fn lock_names(finding: &Finding) -> String {
         .iter()
         .map(|lock| match &lock.name {
             Some(name) => name.clone(),
-            None => exact_place(lock.created.first()),
+            None => exact_place(words::top(&lock.created)),
         })
         .collect();
     names.sort();
@@ -113,14 +114,14 @@ pub fn fingerprint(finding: &Finding) -> String {
             format!(
                 "{} {}",
                 access.kind.name(),
-                loose_place(access.stack.first())
+                loose_place(words::top(&access.stack))
             )
         })
         .chain(
             finding
                 .stacks
                 .iter()
-                .map(|entry| loose_place(entry.stack.first())),
+                .map(|entry| loose_place(words::top(&entry.stack))),
         )
         .collect();
     if parts.is_empty() {
@@ -128,7 +129,7 @@ pub fn fingerprint(finding: &Finding) -> String {
             finding
                 .threads
                 .iter()
-                .map(|t| loose_place(t.created.first())),
+                .map(|t| loose_place(words::top(&t.created))),
         );
     }
     parts.sort();

@@ -4,6 +4,7 @@
 //! variable's name; `*` stands for anything, `^` and `$` hold it to the start and the end. `#` begins a comment.
 
 use crate::symbolize::{Symbolized, demangle};
+use crate::words;
 use deadheat_model::{Finding, FindingKind, MemoryKind, Report};
 use std::fmt;
 use std::path::Path;
@@ -222,7 +223,11 @@ impl Rule {
         if !applies {
             return false;
         }
-        let mut tops = evidence.stacks.iter().filter_map(|stack| stack.first());
+        // Interposed functions have no module; what called them counts.
+        let mut tops = evidence.stacks.iter().filter_map(|stack| {
+            let own = stack.iter().find(|entry| entry.frame.module.is_some());
+            own.or(stack.first())
+        });
         match self.scope {
             Scope::RaceTop => tops.any(|frame| self.matches_frame(frame)),
             Scope::CalledFromLib => tops.any(|frame| {
@@ -330,7 +335,7 @@ pub(crate) fn line_for(finding: &Finding) -> String {
             .chain(finding.stacks.iter().map(|entry| &entry.stack))
             .chain(finding.threads.iter().map(|thread| &thread.created))
     };
-    let top = stacks().find_map(|stack| stack.first());
+    let top = stacks().find_map(|stack| words::top(stack));
     let scope = if finding.accesses.is_empty() {
         kind.name()
     } else {

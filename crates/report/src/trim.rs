@@ -60,13 +60,27 @@ pub fn trim(mut stack: Vec<Symbolized>) -> Vec<Symbolized> {
         stack.truncate(main + 1);
     }
     while stack.len() > 1
-        && stack
-            .last()
-            .is_some_and(|entry| starts_with_any(&entry.frame.function, &WRAPPERS))
+        && stack.last().is_some_and(|entry| {
+            starts_with_any(&entry.frame.function, &WRAPPERS) || is_nameless_library(entry)
+        })
     {
         stack.pop();
     }
     stack
+}
+
+/// Stripped system libraries start threads, too.
+fn is_nameless_library(entry: &Symbolized) -> bool {
+    const LIBRARIES: [&str; 5] = [
+        "libc.so",
+        "libstdc++.so",
+        "libc++.so",
+        "libpthread.so",
+        "ld-",
+    ];
+    let module = entry.frame.module.as_deref().unwrap_or_default();
+    let name = module.rsplit('/').next().unwrap_or(module);
+    entry.frame.function.is_empty() && starts_with_any(name, &LIBRARIES)
 }
 
 fn starts_with_any(name: &str, prefixes: &[&str]) -> bool {

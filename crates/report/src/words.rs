@@ -82,7 +82,7 @@ pub fn place(frame: &Frame, cwd: &str) -> String {
             }
             (Some(module), None) => module.clone(),
             (None, Some(offset)) => offset.to_string(),
-            (None, None) => "unknown place".to_owned(),
+            (None, None) => String::new(),
         },
     }
 }
@@ -103,12 +103,29 @@ pub fn line_of(frame: &Frame, cwd: &str) -> String {
     }
 }
 
-/// The innermost frame that has a line, else the innermost one.
+/// The innermost frame of the program's own source, else the innermost one that has a line, else the innermost one.
 pub fn spot(stack: &[Frame]) -> Option<&Frame> {
     stack
         .iter()
-        .find(|frame| frame.line.is_some())
+        .find(|frame| frame.line.is_some() && !is_library_source(frame))
+        .or_else(|| stack.iter().find(|frame| frame.line.is_some()))
+        .or_else(|| top(stack))
+}
+
+/// The innermost frame that is not an interposed function of the C library: those have a name and no place.
+pub fn top(stack: &[Frame]) -> Option<&Frame> {
+    stack
+        .iter()
+        .find(|frame| frame.module.is_some() || frame.file.is_some())
         .or_else(|| stack.first())
+}
+
+fn is_library_source(frame: &Frame) -> bool {
+    frame.file.as_deref().is_some_and(|file| {
+        ["/usr/include/", "/usr/lib/", "/rustc/"]
+            .iter()
+            .any(|prefix| file.starts_with(prefix))
+    })
 }
 
 /// `in worker at bank.c:17`, or nothing.

@@ -321,6 +321,29 @@ fn rust_names() {
 }
 
 #[test]
+fn an_interposed_function_is_named_by_its_start() {
+    let built = bank("interposed");
+    let mut symbolizer = load(&built.path, &[]);
+    let stack = symbolizer.stack(&[built.at("audit"), built.at("spot_main_audit")]);
+    let names: Vec<&str> = stack
+        .iter()
+        .map(|entry| entry.frame.function.as_str())
+        .collect();
+    assert_eq!(names, ["audit", "main"]);
+    assert_eq!(
+        (stack[0].frame.line, stack[0].frame.module.as_deref()),
+        (None, None)
+    );
+    assert_eq!(
+        stack[1].frame.line,
+        line_of("bank.c", "total = (int)audit();")
+    );
+    // Only the innermost entry can be one: elsewhere it is a return address like any other.
+    let stack = symbolizer.stack(&[built.at("spot_main_audit"), built.at("audit")]);
+    assert_ne!(stack[1].frame.function, "audit");
+}
+
+#[test]
 fn missing_files_and_unknown_addresses_are_told() {
     let mut symbolizer = load(Path::new("/nowhere/prog"), &[]);
     let frames = symbolizer.frames(BIAS + 0x1001);

@@ -72,7 +72,8 @@ pub fn tidy(name: &str) -> String {
     ] {
         text = without_argument(&text, default);
     }
-    text.replace(" >", ">")
+    // An empty parameter pack leaves a comma behind.
+    text.replace(" >", ">").replace(",>", ">")
 }
 
 /// Removes every `, start...>` up to its matching bracket.

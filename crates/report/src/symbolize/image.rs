@@ -115,8 +115,14 @@ impl Image {
         frames
     }
 
-    /// The function by its symbol alone: for addresses of interposed functions, whose source is ours.
-    pub fn symbol_frame(&self, address: u64) -> Symbolized {
+    /// The function whose first byte is at an address.
+    pub fn function_starting_at(&self, address: u64) -> Option<(String, Option<String>)> {
+        let symbol = find(&self.functions, address)?;
+        (symbol.start == address).then(|| named(&symbol.name))
+    }
+
+    /// The function by its symbol alone.
+    fn symbol_frame(&self, address: u64) -> Symbolized {
         let symbol = find(&self.functions, address);
         let (function, linkage) = match symbol {
             Some(symbol) => named(&symbol.name),

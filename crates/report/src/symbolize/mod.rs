@@ -90,17 +90,13 @@ impl Symbolizer {
         &self.problems
     }
 
-    /// The frames of one entry of a stack, inlined ones first; never empty.
+    /// The frames of one return address, inlined ones first; never empty.
     pub fn frames(&mut self, pc: u64) -> Arc<[Symbolized]> {
         if let Some(known) = self.frames.get(&pc) {
             return Arc::clone(known);
         }
-        let exact = self.exact.contains(&pc);
-        let probe = if exact { pc } else { pc.wrapping_sub(1) };
+        let probe = pc.wrapping_sub(1);
         let found: Arc<[Symbolized]> = match self.image_at(probe) {
-            Some((mapped, Some(image))) if exact => {
-                Arc::from([image.symbol_frame(probe.wrapping_sub(mapped.bias))])
-            }
             Some((mapped, Some(image))) => image.frames(probe.wrapping_sub(mapped.bias)).into(),
             Some((mapped, None)) => Arc::from([bare(
                 Some(mapped.path.clone()),
@@ -112,13 +108,33 @@ impl Symbolizer {
         found
     }
 
-    /// A whole stack, innermost first.
+    /// A whole stack, innermost first. The innermost entry may be the very address of an interposed function: no hook
+    /// returns to the first byte of a function.
     pub fn stack(&mut self, pcs: &[u64]) -> Vec<Symbolized> {
         let mut out = Vec::with_capacity(pcs.len());
-        for pc in pcs {
-            out.extend(self.frames(*pc).iter().cloned());
+        for (index, pc) in pcs.iter().enumerate() {
+            let interposed = (index == 0 || self.exact.contains(pc))
+                .then(|| self.interposed(*pc))
+                .flatten();
+            match interposed {
+                Some(frame) => out.push(frame),
+                None => out.extend(self.frames(*pc).iter().cloned()),
+            }
         }
         out
+    }
+
+    /// The function that starts at an address. Its code is the runtime's own, so it has a name and no place.
+    fn interposed(&mut self, pc: u64) -> Option<Symbolized> {
+        let (mapped, image) = self.image_at(pc)?;
+        let (function, linkage) = image?.function_starting_at(pc.wrapping_sub(mapped.bias))?;
+        Some(Symbolized {
+            frame: Frame {
+                function,
+                ..Frame::default()
+            },
+            linkage,
+        })
     }
 
     /// The global variable at an address.
