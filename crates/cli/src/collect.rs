@@ -9,7 +9,6 @@ use crate::flags::{self, FlagsEnd};
 use crate::options::{self, Key, Settings};
 use crate::output::{self, Output};
 use crate::run::{Listen, Stream};
-use crate::say::say;
 use crate::state;
 use deadheat_report::{Collector, Outcome, Settings as CollectorSettings};
 use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, UnixAddr, recvmsg, sendmsg};
@@ -77,16 +76,12 @@ fn collect(
     let report = stream.collector.finish(Outcome::Unknown);
     let found = !report.findings.is_empty();
     // A program on its own that is clean stays silent, like any program.
-    if found
+    let wanted = found
         || output.is_for_machines()
         || output::logs_to_file(settings)
-        || settings.on(Key::Stats)
-    {
-        if let Err(error) = output.write(&report) {
-            say(format_args!(
-                "deadheat: the report could not be written: {error}"
-            ));
-        }
+        || settings.on(Key::Stats);
+    if wanted {
+        output.write_or_say(&report);
     }
     if found {
         state::save(&report);

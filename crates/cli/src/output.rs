@@ -3,6 +3,7 @@
 use crate::error::{Failure, Result};
 use crate::options::settings::is_stream;
 use crate::options::{Key, Settings};
+use crate::say::say;
 use deadheat_report::model::{Loss, Report};
 use deadheat_report::{Format, Options, Suppressions, render};
 use std::env;
@@ -96,6 +97,15 @@ impl Output {
             _ => render(report, self.format, &self.options),
         };
         self.write_text(&text, report.program.pid)
+    }
+
+    /// Writes a report; that it cannot be written is said, and changes no exit status.
+    pub fn write_or_say(&mut self, report: &Report) {
+        if let Err(error) = self.write(report) {
+            say(format_args!(
+                "deadheat: the report could not be written: {error}"
+            ));
+        }
     }
 
     /// Writes text; `pid` stands for `%p`.

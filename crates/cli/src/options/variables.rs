@@ -4,6 +4,9 @@ use super::parse::{Value, parse_value, parse_words};
 use super::table::{Key, OPTIONS, OptionSpec};
 use crate::error::{Failure, Result};
 
+/// One option and its value.
+pub type Setting = (&'static OptionSpec, Value);
+
 /// Our own variable.
 pub const OWN: &str = "DEADHEAT_OPTIONS";
 /// ThreadSanitizer's.
@@ -37,7 +40,7 @@ const WITHOUT_MEANING: &[&str] = &[
 ];
 
 /// Reads `DEADHEAT_OPTIONS`.
-pub fn own(text: &str) -> Result<Vec<(&'static OptionSpec, Value)>> {
+pub fn own(text: &str) -> Result<Vec<Setting>> {
     let words = parse_words(text).map_err(|what| Failure::new(format!("{OWN}: {what}")))?;
     words
         .into_iter()
@@ -60,7 +63,7 @@ pub fn own(text: &str) -> Result<Vec<(&'static OptionSpec, Value)>> {
 }
 
 /// Reads `TSAN_OPTIONS`. Keys that are not ThreadSanitizer's at all come back as warnings: they are not ours to judge.
-pub fn tsan(text: &str) -> Result<(Vec<(&'static OptionSpec, Value)>, Vec<String>)> {
+pub fn tsan(text: &str) -> Result<(Vec<Setting>, Vec<String>)> {
     let words = parse_words(text).map_err(|what| Failure::new(format!("{TSAN}: {what}")))?;
     let mut out = Vec::new();
     let mut unknown = Vec::new();

@@ -17,13 +17,12 @@ use crate::flags::{self, FlagsEnd};
 use crate::options::{self, Key, Settings};
 use crate::output::Output;
 use crate::program::{self, Built};
-use crate::say::say;
 use crate::state;
 use crate::temp::TempDir;
 use launch::Target;
 use session::Ending;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Runs `deadheat run ARGS`.
@@ -76,7 +75,7 @@ fn target(
 }
 
 /// Whether the program speaks for itself; fails if there is nothing in it to check.
-fn admit(path: &PathBuf, settings: &Settings) -> Result<bool> {
+fn admit(path: &Path, settings: &Settings) -> Result<bool> {
     let built = program::inspect(path)?;
     let may_start_others =
         settings.on(Key::Follow) || settings.on(Key::Preload) || program::is_launcher(path);
@@ -112,11 +111,7 @@ fn finish(
     }
     let found = !report.findings.is_empty();
     if found || !settings.on(Key::Quiet) || output.is_for_machines() {
-        if let Err(error) = output.write(&report) {
-            say(format_args!(
-                "deadheat: the report could not be written: {error}"
-            ));
-        }
+        output.write_or_say(&report);
     }
     if found {
         state::save(&report);
