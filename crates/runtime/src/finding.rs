@@ -234,7 +234,10 @@ fn access(rt: &Runtime, out: &mut Json, addr: usize, entry: Entry, thread: Threa
 /// Writes what `addr` belongs to.
 pub fn memory(rt: &Runtime, out: &mut Json, threads: &mut Vec<ThreadId>, addr: usize) {
     out.key("memory").open(b'{').key("addr").number(addr as u64).key("kind");
-    if let Some(block) = rt.heap.describe(addr) {
+    if addr < 1 << 16 {
+        // No program has memory there: the number of a descriptor.
+        out.text("fd").key("fd").number(addr as u64);
+    } else if let Some(block) = rt.heap.describe(addr) {
         threads.push(block.thread);
         out.text("heap").key("start").number(block.start as u64).key("size").number(block.size as u64);
         out.key("thread").number(block.thread.0 as u64).key("stack");
@@ -253,10 +256,25 @@ pub fn memory(rt: &Runtime, out: &mut Json, threads: &mut Vec<ThreadId>, addr: u
         out.text("tls").key("thread").number(thread.0 as u64);
     } else if rt.modules.find(addr as u64).is_some() {
         out.text("global");
+    } else if let Some((start, size)) = mapping(addr) {
+        out.text("mapping").key("start").number(start as u64).key("size").number(size as u64);
     } else {
         out.text("unknown");
     }
     out.close(b'}');
+}
+
+/// The program's own mapping that holds `addr`.
+fn mapping(addr: usize) -> Option<(usize, usize)> {
+    #[cfg(feature = "export")]
+    {
+        crate::interpose::mmap::describe(addr)
+    }
+    #[cfg(not(feature = "export"))]
+    {
+        let _ = addr;
+        None
+    }
 }
 
 fn stack_of(rt: &Runtime, addr: usize) -> Option<(ThreadId, usize, usize)> {

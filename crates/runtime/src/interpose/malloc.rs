@@ -8,7 +8,7 @@ use core::ffi::{c_int, c_void};
 use crate::access::{self, leave};
 use crate::cell;
 use crate::finding;
-use crate::heap::{Block, Release};
+use crate::heap::Release;
 use crate::history::{Place, Touch};
 use crate::intern::StackId;
 use crate::interpose::Call;
@@ -191,11 +191,16 @@ fn dies(call: &mut Call, p: *mut c_void) -> bool {
             true
         }
         Release::Again(block) => {
-            invalid_free(call, p, block, stack, "freed a second time");
+            invalid_free(call, p, block.stack, stack, "freed a second time");
             false
         }
         Release::Inside(block) => {
-            invalid_free(call, p, block, stack, "freed by an address inside the block");
+            invalid_free(call, p, block.stack, stack, "freed by an address inside the block");
+            false
+        }
+        // What lies in a module was never allocated; other memory may come from where we do not look.
+        Release::Unknown if call.strand().is_some() && inside(call, || RT.modules.find(p as u64).is_some()) => {
+            invalid_free(call, p, StackId(0), stack, "freed, but never allocated");
             false
         }
         Release::Unknown => true,
@@ -203,11 +208,11 @@ fn dies(call: &mut Call, p: *mut c_void) -> bool {
 }
 
 #[cold]
-fn invalid_free(call: &mut Call, p: *mut c_void, block: Block, stack: StackId, how: &str) {
+fn invalid_free(call: &mut Call, p: *mut c_void, allocated: StackId, stack: StackId, how: &str) {
     let Some(s) = call.strand() else { return };
     s.enter();
     let thread = s.thread;
-    let key = finding::key(&[0x1f, stack.0 as u64, block.stack.0 as u64]);
+    let key = finding::key(&[0x1f, stack.0 as u64, allocated.0 as u64]);
     finding::report(&RT, s, "invalid-free", key, |out, threads| {
         threads.push(thread);
         out.key("stacks").open(b'[').open(b'{').key("label").text(how).key("thread").number(thread.0 as u64).key("stack");
