@@ -50,10 +50,12 @@ macro_rules! operators_new {
                 crate::interpose::find_real(concat!(stringify!($name), "\0"))
             }
 
-            /// A C program linked with -static has no C++ library behind it, so the reference is weak.
+            // A C program linked with -static has no C++ library behind it, so the reference is weak.
+            #[cfg(feature = "wrap")]
+            core::arch::global_asm!(concat!(".weak __real_", stringify!($name)));
+
             #[cfg(feature = "wrap")]
             extern "C" fn real() -> *mut c_void {
-                core::arch::global_asm!(concat!(".weak __real_", stringify!($name)));
                 let p: *mut c_void;
                 // SAFETY: reads the symbol's address, which is zero if nobody defines it.
                 unsafe {

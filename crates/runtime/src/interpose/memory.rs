@@ -61,7 +61,7 @@ macro_rules! leaf {
                         #[link_name = concat!("__real_", stringify!($name))]
                         fn real_function($($arg: $ty),*) -> $ret;
                     }
-                    REAL.set(real_function as *mut c_void);
+                    REAL.set(real_function as *mut core::ffi::c_void);
                 }
                 // SAFETY: the name and the type are those of the C library.
                 unsafe { core::mem::transmute(REAL.get(concat!(stringify!($name), "\0"))) }
