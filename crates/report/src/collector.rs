@@ -86,7 +86,7 @@ pub struct Collector {
     threads: HashMap<u64, Thread>,
     created: HashMap<u64, Vec<Symbolized>>,
     all_threads: Vec<(u32, u64)>,
-    finished_threads: HashMap<(u32, u64), Thread>,
+    listed_threads: HashMap<(u32, u64), Thread>,
     modules: Vec<Module>,
     known_modules: HashSet<String>,
     slots: Vec<Slot>,
@@ -113,7 +113,7 @@ impl Collector {
             threads: HashMap::new(),
             created: HashMap::new(),
             all_threads: Vec::new(),
-            finished_threads: HashMap::new(),
+            listed_threads: HashMap::new(),
             modules: Vec::new(),
             known_modules: HashSet::new(),
             slots: Vec::new(),
@@ -168,8 +168,9 @@ impl Collector {
             Event::Module(module) => self.module(&module),
             Event::Thread(thread) => self.thread(thread),
             Event::ThreadName { id, name } => {
-                if let Some(thread) = self.threads.get_mut(&id) {
-                    thread.name = name;
+                let listed = self.listed_threads.get_mut(&(self.process, id));
+                for thread in self.threads.get_mut(&id).into_iter().chain(listed) {
+                    thread.name.clone_from(&name);
                 }
             }
             Event::Suppressions { text } => {
@@ -251,7 +252,7 @@ impl Collector {
             created: created.iter().map(|entry| entry.frame.clone()).collect(),
         };
         self.all_threads.push((self.process, raw.id));
-        self.finished_threads
+        self.listed_threads
             .insert((self.process, raw.id), thread.clone());
         self.created.insert(raw.id, created);
         self.threads.insert(raw.id, thread);
@@ -383,7 +384,7 @@ impl Collector {
             threads: self
                 .all_threads
                 .iter()
-                .filter_map(|key| self.finished_threads.remove(key))
+                .filter_map(|key| self.listed_threads.remove(key))
                 .collect(),
             modules: self.modules,
             losses: self.losses,

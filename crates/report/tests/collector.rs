@@ -281,6 +281,17 @@ fn a_fork_has_its_own_numbers() {
 }
 
 #[test]
+fn a_renamed_thread_has_its_last_name() {
+    let built = bank("collect-name");
+    let mut collector = started(&built, "");
+    let _ = collector.line(r#"{"event":"thread-name","id":1,"name":"cashier"}"#);
+    let _ = collector.line(&case(&built, "data-race-one-lock").to_string());
+    let report = collector.finish(Outcome::Exited(0));
+    assert_eq!(report.findings[0].accesses[1].thread.name, "cashier");
+    assert_eq!(report.threads[1].name, "cashier");
+}
+
+#[test]
 fn losses_keep_the_last_total() {
     let mut collector = Collector::new(Settings::default());
     for count in [1, 5, 4] {

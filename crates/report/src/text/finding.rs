@@ -200,14 +200,16 @@ impl Page<'_> {
 
     fn frame(&self, out: &mut String, frame: &Frame, widest: usize) {
         let name = words::function(frame);
-        let pad = " ".repeat(widest.saturating_sub(name.chars().count()));
-        let inlined = if frame.inlined { " (inlined)" } else { "" };
-        out.push_str(&format!(
-            "    {}{pad}  {}{}\n",
-            self.painter.paint(Role::Name, name),
-            super::paint::clean(&words::place(frame, self.cwd)),
-            self.painter.paint(Role::Quiet, inlined)
-        ));
+        let place = super::paint::clean(&words::place(frame, self.cwd));
+        out.push_str("    ");
+        out.push_str(&self.painter.paint(Role::Name, name));
+        if !place.is_empty() {
+            let pad = " ".repeat(widest.saturating_sub(name.chars().count()));
+            let inlined = if frame.inlined { " (inlined)" } else { "" };
+            out.push_str(&format!("{pad}  {place}"));
+            out.push_str(&self.painter.paint(Role::Quiet, inlined));
+        }
+        out.push('\n');
     }
 
     pub(super) fn quiet(&self, out: &mut String, indent: usize, text: &str) {
