@@ -46,6 +46,7 @@ pub fn start() {
     // SAFETY: registering a function with the C library, first of all and so run last of all.
     unsafe { __cxa_atexit(at_exit, core::ptr::null_mut(), core::ptr::null_mut()) };
     RT.started.store(true, Ordering::Release);
+    crate::interpose::memory::STARTED.store(true, Ordering::Release);
     crate::access::leave(s);
 }
 

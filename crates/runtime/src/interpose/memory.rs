@@ -14,6 +14,27 @@ use crate::{interpose, with_caller};
 /// Where [`Strand::inside`] is, for the assembler.
 pub const INSIDE: usize = core::mem::offset_of!(Strand, inside);
 
+/// In a static program the C library copies and clears its thread-local storage before there is any: until the runtime
+/// starts, no leaf may look there.
+#[cfg(feature = "wrap")]
+#[macro_export]
+macro_rules! before_tls {
+    () => {
+        "cmp byte ptr [rip + {started}], 0; je 3f"
+    };
+}
+
+#[cfg(not(feature = "wrap"))]
+#[macro_export]
+macro_rules! before_tls {
+    () => {
+        "# {started}"
+    };
+}
+
+/// Whether the runtime has started, for [`before_tls`].
+pub static STARTED: core::sync::atomic::AtomicBool = core::sync::atomic::AtomicBool::new(false);
+
 /// Functions that the runtime's own code may call. `$plain` does the work while the real one is not known yet.
 #[macro_export]
 macro_rules! leaf {
@@ -29,6 +50,7 @@ macro_rules! leaf {
             #[cfg_attr(feature = "wrap", unsafe(export_name = concat!("__wrap_", stringify!($name))))]
             pub unsafe extern "C" fn entry() {
                 core::arch::naked_asm!(
+                    $crate::before_tls!(),
                     "mov r11, qword ptr [rip + __deadheat_strand@GOTTPOFF]",
                     "mov r11, qword ptr fs:[r11]",
                     "cmp qword ptr [r11 + 16], 0",
@@ -48,7 +70,8 @@ macro_rules! leaf {
                     $plain,
                     inside = const $crate::interpose::memory::INSIDE,
                     body = sym body,
-                    real = sym REAL
+                    real = sym REAL,
+                    started = sym $crate::interpose::memory::STARTED
                 )
             }
 
