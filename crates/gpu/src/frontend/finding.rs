@@ -243,17 +243,16 @@ pub fn findings(scene: &Scene<'_>, c: &Checked) -> Vec<GpuFinding> {
     // A benign twin of a real finding adds nothing.
     let real: Vec<(String, u32, String, u32)> = out.iter().filter(|f| !f.benign).map(lines).collect();
     out.retain(|f| !f.benign || !real.contains(&lines(f)));
-    // A read that races with the first write of its address may well come first; the race says it all.
-    let raced: Vec<(String, u32)> = out
-        .iter()
-        .filter(|f| f.space == "shared")
-        .flat_map(|f| f.accesses.iter().map(|a| (a.file.clone(), a.line)))
-        .collect();
-    let unexplained = |f: &GpuFinding| {
-        f.kind != "uninitialized-shared" || !f.accesses.iter().any(|a| raced.contains(&(a.file.clone(), a.line)))
-    };
-    out.extend(faults(scene, c).into_iter().filter(unexplained));
+    out.extend(faults(scene, c));
     out
+}
+
+/// A read that races with the first write of its address may well come first; the race says it all.
+pub fn explained(f: &GpuFinding, all: &[GpuFinding]) -> bool {
+    f.kind == "uninitialized-shared"
+        && all.iter().filter(|g| g.kind == "data-race" && g.space == "shared" && !g.benign).any(|g| {
+            g.accesses.iter().any(|a| f.accesses.iter().any(|b| a.file == b.file && a.line == b.line))
+        })
 }
 
 fn lines(f: &GpuFinding) -> (String, u32, String, u32) {

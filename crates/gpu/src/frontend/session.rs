@@ -9,7 +9,7 @@ use crate::ptx::Ty;
 
 use super::ToolError;
 use super::compile::{CompileOptions, to_ptx};
-use super::finding::{GpuFinding, Scene, findings};
+use super::finding::{GpuFinding, Scene, explained, findings};
 use super::launch::{Arg, Elem, Init, LaunchSpec, fill};
 use super::names::{pointer_params, short};
 
@@ -276,6 +276,8 @@ fn launch(
             found.push(f);
         }
     }
+    let all = found.clone();
+    found.retain(|f| !explained(f, &all));
     if checked.lost > 0 {
         notes.push(format!("{} statements did not fit the statement table and are explained by address only", checked.lost));
     }
