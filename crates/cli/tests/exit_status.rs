@@ -297,3 +297,32 @@ fn a_program_that_executes_others() {
         "data race: `shared`",
     );
 }
+
+#[test]
+fn instrumented_libraries_in_a_program_that_is_not() {
+    let folder = Folder::new("preload");
+    folder.file(
+        "lib.c",
+        &RACY.replace(
+            "int main(int argc, char **argv)",
+            "int go(int argc, char **argv)",
+        ),
+    );
+    folder.file(
+        "host.c",
+        "#include <dlfcn.h>\n#include <stdio.h>\nint main(int c, char **v) {\n void *lib = dlopen(`./lib.so`, RTLD_NOW);\n \
+         if (!lib) { puts(dlerror()); return 8; }\n int (*go)(int, char **) = dlsym(lib, `go`);\n return go(c, v);\n}\n",
+    );
+    folder.succeed("cc -shared -fPIC lib.c -o lib.so");
+    succeed(folder.command("gcc").args(["host.c", "-o", "host"]));
+    check(
+        &mut folder.deadheat("run ./host 0"),
+        2,
+        "deadheat run --preload PROGRAM ARGS",
+    );
+    check(
+        &mut folder.deadheat("run --preload ./host 0"),
+        1,
+        "data race: `shared`",
+    );
+}
