@@ -1,6 +1,7 @@
 //! Compiles a test program and the libraries that it asks for.
 
 use crate::directive::{Compiler, Language, Program};
+use crate::golden;
 use crate::process::{run, tail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -60,7 +61,10 @@ pub fn build(
     let mut command = driver(tool, compiler, program.language);
     command
         .args(["-g", "-O1", "-w", "-pthread", "-I"])
-        .arg(include(program));
+        .arg(program.root().join("include"));
+    if program.value("golden") == Some(compiler.name()) {
+        command.arg(golden::place_independent(&program.root()));
+    }
     if let Some(standard) = program.value("std") {
         command.arg(format!("-std={standard}"));
     }
@@ -94,16 +98,6 @@ pub fn compile_file(
         .arg("-o")
         .arg(output);
     compile(command, folder, "compile")
-}
-
-fn include(program: &Program) -> PathBuf {
-    let depth = Path::new(&program.name).components().count();
-    program
-        .path
-        .ancestors()
-        .nth(depth)
-        .unwrap_or(Path::new("."))
-        .join("include")
 }
 
 fn driver(tool: &Tool, compiler: Compiler, language: Language) -> Command {

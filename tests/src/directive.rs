@@ -221,6 +221,16 @@ impl Program {
             .unwrap_or_default()
     }
 
+    /// The folder that all programs lie in.
+    pub fn root(&self) -> PathBuf {
+        let depth = Path::new(&self.name).components().count();
+        self.path
+            .ancestors()
+            .nth(depth)
+            .unwrap_or(Path::new("."))
+            .to_owned()
+    }
+
     /// The file's name.
     pub fn file_name(&self) -> &str {
         self.path

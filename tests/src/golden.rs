@@ -27,6 +27,11 @@ const NORMALISATIONS: &[Normalisation] = &[
     }),
 ];
 
+/// Kept reports must not depend on where the tree lies: not in their words, and not in where their lines break.
+pub fn place_independent(ui: &Path) -> String {
+    format!("-ffile-prefix-map={}=/ui", ui.display())
+}
+
 /// Compares the text form of the findings with the file.
 pub fn check(
     deadheat: &Path,
@@ -35,18 +40,14 @@ pub fn check(
     folder: &Path,
 ) -> Result<(), String> {
     let mut command = Command::new(deadheat);
+    let root = program.root();
     command
         .arg("report")
         .arg(findings)
         .args(["--format", "text"])
-        .current_dir(folder);
+        .current_dir(root.parent().unwrap_or(&root));
     let outcome = run(command, folder, "text", None, Duration::from_secs(60))?;
-    let ui = program
-        .path
-        .ancestors()
-        .nth(Path::new(&program.name).components().count())
-        .unwrap_or(Path::new("."));
-    let got = normalise(&outcome.stdout, &[(folder, "BUILD"), (ui, "UI")]);
+    let got = normalise(&outcome.stdout, &[(folder, "BUILD")]);
     let compiler = program.value("golden").unwrap_or_default();
     let file = program
         .path
@@ -60,7 +61,8 @@ pub fn check(
         return Ok(());
     }
     Err(format!(
-        "the text report differs from {}; if the new one is right: DEADHEAT_BLESS=1 cargo test -p deadheat-tests --test ui -- {}\n{}",
+        "the text report differs from {}; if the new one is right: \
+         DEADHEAT_BLESS=1 cargo test -p deadheat-tests --test ui -- {}\n{}",
         file.display(),
         program.name,
         difference(&wanted, &got)
@@ -97,30 +99,36 @@ fn numbers(line: &str, before: &str, digit: fn(char) -> bool, word: &str) -> Str
     out
 }
 
+/// The lines between the parts that both have in common.
 fn difference(wanted: &str, got: &str) -> String {
-    let (wanted, got): (Vec<&str>, Vec<&str>) = (wanted.lines().collect(), got.lines().collect());
-    let mut out = String::new();
-    for index in 0..wanted.len().max(got.len()) {
-        let (left, right) = (wanted.get(index), got.get(index));
-        if left != right {
-            out.push_str(&format!(
-                "  line {}: - {}\n",
-                index + 1,
-                left.unwrap_or(&"")
-            ));
-            out.push_str(&format!(
-                "  line {}: + {}\n",
-                index + 1,
-                right.unwrap_or(&"")
-            ));
-        }
+    let (mut wanted, mut got): (Vec<&str>, Vec<&str>) =
+        (wanted.lines().collect(), got.lines().collect());
+    let same = wanted.iter().zip(&got).take_while(|(a, b)| a == b).count();
+    wanted.drain(..same);
+    got.drain(..same);
+    while !wanted.is_empty() && wanted.last() == got.last() {
+        wanted.pop();
+        got.pop();
     }
-    out
+    let minus = wanted.iter().map(|line| format!("  - {line}\n"));
+    let plus = got.iter().map(|line| format!("  + {line}\n"));
+    format!(
+        "  after line {same}:\n{}",
+        minus.chain(plus).collect::<String>()
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_differs_is_shown() {
+        assert_eq!(
+            difference("a\nb\nd\n", "a\nc\nd\n"),
+            "  after line 1:\n  - b\n  + c\n"
+        );
+    }
 
     #[test]
     fn what_differs_from_run_to_run_is_normalised() {
