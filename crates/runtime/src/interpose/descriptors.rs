@@ -43,6 +43,7 @@ const HASH_BITS: u32 = 20;
 #[derive(Clone, Copy)]
 enum Sort {
     Inode = 1,
+    Pipe,
     Made,
     Stream,
     Datagram,
@@ -214,7 +215,8 @@ fn ask(fd: c_int) -> Ends {
     const SOCKET: u32 = 0xc000;
     let Some((dev, ino, mode, rdev)) = kernel::stat(fd) else { return Ends { settled: false, ..Ends::both(Channel::made()) } };
     match mode & TYPE {
-        FIFO | REGULAR => Ends::both(Channel::new(Sort::Inode, [dev, ino])),
+        FIFO => Ends::both(Channel::new(Sort::Pipe, [dev, ino])),
+        REGULAR => Ends::both(Channel::new(Sort::Inode, [dev, ino])),
         // The two sides of a terminal have different inodes.
         DEVICE if (136..144).contains(&(rdev >> 8 & 0xfff)) || rdev == 0x502 => Ends::both(Channel::new(Sort::Other, [4, 0])),
         DEVICE => Ends::both(Channel::new(Sort::Inode, [dev, ino])),
@@ -290,6 +292,13 @@ impl Call {
         if let Some(s) = self.syncing().filter(|_| fd >= 0) {
             acquire(s, ends(fd).into);
         }
+    }
+
+    /// Is there another end that somebody may read from? Files and terminals have none that a stream's buffer could
+    /// surprise.
+    pub fn has_peer(fd: c_int) -> bool {
+        let sort = ends(fd).out.0 >> HASH_BITS;
+        sort != Sort::Inode as u32 && sort != Sort::Other as u32
     }
 
     /// Sends to an address rather than to what the socket is connected to.

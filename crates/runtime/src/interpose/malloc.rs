@@ -179,6 +179,16 @@ pub fn given_up(s: &mut Strand, start: usize, size: usize, pc: u64) {
     leave(s);
 }
 
+/// Does `p` lie in the program or in one of its libraries?
+fn in_module(p: *const c_void) -> bool {
+    unsafe extern "C" {
+        fn dladdr(p: *const c_void, info: *mut [usize; 4]) -> c_int;
+    }
+    let mut info = [0; 4];
+    // SAFETY: a place for the answer.
+    unsafe { dladdr(p, &raw mut info) != 0 }
+}
+
 /// The program wants to free `p`. True if the real free may have it.
 fn dies(call: &mut Call, p: *mut c_void) -> bool {
     let (thread, stack) = who(call);
@@ -199,7 +209,7 @@ fn dies(call: &mut Call, p: *mut c_void) -> bool {
             false
         }
         // What lies in a module was never allocated; other memory may come from where we do not look.
-        Release::Unknown if call.strand().is_some() && inside(call, || RT.modules.find(p as u64).is_some()) => {
+        Release::Unknown if call.strand().is_some() && in_module(p) => {
             invalid_free(call, p, StackId(0), stack, "freed, but never allocated");
             false
         }

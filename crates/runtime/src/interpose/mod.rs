@@ -22,20 +22,34 @@ pub mod cancel;
 pub mod condvar;
 pub mod cxx_new;
 pub mod descriptors;
+pub mod environment;
+pub mod dl;
+pub mod exit;
 pub mod files;
+pub mod fork;
+pub mod format;
+pub mod guards;
+pub mod jumps;
 pub mod malloc;
 pub mod memory;
 pub mod mmap;
 pub mod mutex;
 pub mod once;
+pub mod printf;
 pub mod rwlock;
+pub mod scanf;
 pub mod semaphore;
 pub mod signals;
 pub mod sockets;
+pub mod sort;
 pub mod spin;
+pub mod statics;
+pub mod stdio;
 pub mod strings;
 pub mod thread_memory;
 pub mod threads;
+pub mod time;
+pub mod variadic;
 
 /// Exports functions whose body can ask [`tls::caller`] for the caller's program counter.
 #[macro_export]
@@ -43,6 +57,7 @@ macro_rules! with_caller {
     ($($(#[$meta:meta])* unsafe fn $name:ident($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty $body:block)*) => { $(
         #[allow(non_snake_case)]
         pub mod $name {
+            #[allow(unused_imports)]
             use super::*;
             #[unsafe(naked)]
             #[unsafe(export_name = stringify!($name))]
@@ -114,6 +129,40 @@ macro_rules! interpose {
                 #[allow(unused_variables)]
                 let $real = real();
                 #[allow(unused_mut, unused_variables)]
+                let mut $call = $crate::interpose::Call::begin(entry as *const () as u64);
+                if const { $crate::interpose::signals::is_unsafe(stringify!($name)) } {
+                    $crate::interpose::signals::unsafe_call(&mut $call);
+                }
+                $body
+            }
+        }
+    )* };
+}
+
+/// Defines a function that takes the place of the C or C++ library's and does all of its work.
+#[macro_export]
+macro_rules! own {
+    ($(unsafe fn $name:ident($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty |$call:ident| $body:block)*) => { $(
+        #[allow(non_snake_case)]
+        pub mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+
+            #[unsafe(naked)]
+            #[cfg_attr(not(feature = "wrap"), unsafe(export_name = stringify!($name)))]
+            #[cfg_attr(feature = "wrap", unsafe(export_name = concat!("__wrap_", stringify!($name))))]
+            pub unsafe extern "C" fn entry() {
+                core::arch::naked_asm!(
+                    "mov r11, qword ptr [rsp]",
+                    "mov r10, qword ptr [rip + __deadheat_caller@GOTTPOFF]",
+                    "mov qword ptr fs:[r10], r11",
+                    "jmp {body}",
+                    body = sym body
+                )
+            }
+
+            #[allow(clippy::missing_safety_doc)]
+            pub unsafe extern "C" fn body($($arg: $ty),*) -> $ret {
                 let mut $call = $crate::interpose::Call::begin(entry as *const () as u64);
                 $body
             }
