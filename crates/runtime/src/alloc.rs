@@ -6,7 +6,7 @@
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::null_mut;
 
-use crate::sync::Locked;
+use crate::sync::{Locked, SpinLock};
 use crate::sys;
 
 const CLASSES: [usize; 22] = [
@@ -109,6 +109,13 @@ unsafe impl GlobalAlloc for RuntimeAllocator {
             // SAFETY: such a block is a whole mapping of that length.
             None => unsafe { sys::unmap(p, layout.size().next_multiple_of(PAGE)) },
         }
+    }
+}
+
+/// Calls `f` for each lock that is held over a fork.
+pub fn each_lock(f: &dyn Fn(&SpinLock)) {
+    for class in &POOL {
+        f(class.spin());
     }
 }
 

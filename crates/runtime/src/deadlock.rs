@@ -20,7 +20,7 @@ use crate::locks::Mode;
 use crate::misuse::{self, Line};
 use crate::runtime::Runtime;
 use crate::strand::Strand;
-use crate::sync::Locked;
+use crate::sync::{Locked, SpinLock};
 use crate::syncvar::{SyncId, SyncVar};
 use crate::threads::ThreadId;
 
@@ -90,6 +90,11 @@ impl Waits {
     /// The thread is at its end, however it came there.
     pub fn forget(&self, thread: ThreadId) {
         self.waits.lock().retain(|w| w.thread != thread);
+    }
+
+    /// Calls `f` for each lock that is held over a fork.
+    pub fn each_lock(&self, f: &dyn Fn(&SpinLock)) {
+        f(self.waits.spin());
     }
 
     /// Only the thread that forked is there in the child.

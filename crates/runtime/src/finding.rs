@@ -13,7 +13,7 @@ use crate::locks::Mode;
 use crate::loss::Loss;
 use crate::runtime::Runtime;
 use crate::strand::Strand;
-use crate::sync::Locked;
+use crate::sync::{Locked, SpinLock};
 use crate::syncvar::SyncId;
 use crate::threads::{Sort, ThreadId};
 
@@ -74,6 +74,11 @@ impl Findings {
         if !out.bytes.is_empty() {
             rt.stream.lines(rt, &out.bytes);
         }
+    }
+
+    /// Calls `f` for each lock that is held over a fork.
+    pub fn each_lock(&self, f: &dyn Fn(&SpinLock)) {
+        f(self.seen.spin());
     }
 
     /// # Safety
@@ -165,7 +170,9 @@ pub fn lock_keys(rt: &Runtime, out: &mut Json, id: SyncId) {
 
 /// `new`, made by `s` just now in the cell at `addr`, races with `old`.
 pub fn race(rt: &Runtime, s: &mut Strand, addr: usize, new: Entry, old: Entry) {
-    if !rt.options.races.on() {
+    let byte = addr + (new.mask() & old.mask()).trailing_zeros() as usize % 8;
+    let bytes = (new.mask() & old.mask()).count_ones() as usize;
+    if !rt.options.races.on() || rt.exempt.touches(byte, bytes) {
         return;
     }
     let history = rt.histories.of(old.slot());

@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std_alloc::vec::Vec;
 
 use crate::intern::StackId;
-use crate::sync::Locked;
+use crate::sync::{Locked, SpinLock};
 use crate::sys;
 use crate::threads::ThreadId;
 
@@ -250,6 +250,11 @@ impl Heap {
                 None => return dead,
             }
         }
+    }
+
+    /// Calls `f` for each lock that is held over a fork.
+    pub fn each_lock(&self, f: &dyn Fn(&SpinLock)) {
+        f(self.regions.spin());
     }
 
     /// # Safety

@@ -8,7 +8,7 @@
 use hashbrown::HashTable;
 use std_alloc::vec::Vec;
 
-use crate::sync::Locked;
+use crate::sync::{Locked, SpinLock};
 
 /// A call stack: the number of its node in the tree of stacks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash, PartialOrd, Ord)]
@@ -71,6 +71,11 @@ impl Interner {
         self.len() == 0
     }
 
+    /// Calls `f` for each lock that is held over a fork.
+    pub fn each_lock(&self, f: &dyn Fn(&SpinLock)) {
+        f(self.inner.spin());
+    }
+
     /// # Safety
     /// No other thread may exist.
     pub unsafe fn after_fork(&self) {
@@ -117,6 +122,11 @@ impl Stacks {
 
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
+    }
+
+    /// Calls `f` for each lock that is held over a fork.
+    pub fn each_lock(&self, f: &dyn Fn(&SpinLock)) {
+        self.nodes.each_lock(f);
     }
 
     /// # Safety

@@ -21,7 +21,7 @@ use crate::loss::Loss;
 use crate::misuse::{self, Line};
 use crate::runtime::Runtime;
 use crate::strand::Strand;
-use crate::sync::Locked;
+use crate::sync::{Locked, SpinLock};
 use crate::syncvar::SyncId;
 use crate::threads::ThreadId;
 
@@ -229,6 +229,11 @@ impl LockOrder {
             }
             graph.edges -= gone;
         }
+    }
+
+    /// Calls `f` for each lock that is held over a fork.
+    pub fn each_lock(&self, f: &dyn Fn(&SpinLock)) {
+        f(self.graph.spin());
     }
 
     /// # Safety

@@ -10,8 +10,11 @@
 //! A lock is noted as taken after the real one was got, and as given back before the real one is let go: so who is
 //! noted as an owner surely is one, which is what [`crate::deadlock`] stands on. Callers are inside the runtime.
 
+use deadheat_detect::entry::WRITE;
 use std_alloc::vec::Vec;
 
+use crate::cell;
+use crate::history::Touch;
 use crate::intern::StackId;
 use crate::locks::Mode;
 use crate::lock_order;
@@ -41,6 +44,10 @@ pub enum Gave {
     Wrong,
 }
 
+fn has_readers(kind: Kind) -> bool {
+    matches!(kind, Kind::RwLock | Kind::Annotation)
+}
+
 /// The number of the object, which it gets now if it was no lock before.
 pub fn settle(rt: &Runtime, state: &mut State, addr: usize, kind: Kind) -> SyncId {
     if state.kind != kind {
@@ -59,12 +66,35 @@ pub fn settle(rt: &Runtime, state: &mut State, addr: usize, kind: Kind) -> SyncI
 #[inline]
 pub fn took(rt: &Runtime, s: &mut Strand, addr: usize, kind: Kind, mode: Mode, got: Got, at: StackId) {
     let var = rt.syncs.get(s, addr, kind);
+    let (id, first) = match note_taken(rt, s, var, addr, kind, mode, at) {
+        Some(noted) => noted,
+        None => {
+            used_after_destroy(rt, s, var, addr, kind, at);
+            note_taken(rt, s, var, addr, kind, mode, at).unwrap_or((SyncId(0), false))
+        }
+    };
+    if first {
+        let before = s.locks;
+        let new = s.took_lock(rt, id, mode, at);
+        if new && got == Got::Waiting && before.0 != 0 && rt.options.lock_order.on() {
+            lock_order::took_while_holding(rt, s, before, id, mode, at);
+        }
+        s.note(if mode == Mode::Exclusive { "lock" } else { "rdlock" }, id, at);
+    }
+}
+
+/// Notes the strand as a holder: the lock's number, and whether it is his first hold. None if the lock was destroyed.
+#[inline(always)]
+fn note_taken(rt: &Runtime, s: &mut Strand, var: &SyncVar, addr: usize, kind: Kind, mode: Mode, at: StackId) -> Option<(SyncId, bool)> {
     let me = s.thread;
-    let (id, first, odd) = var.with(|state| {
+    var.with(|state| {
         let id = settle(rt, state, addr, kind);
+        if state.usage().destroyed.is_some() {
+            return None;
+        }
         if s.ignore_sync == 0 {
             state.acquire(rt, s);
-            if mode == Mode::Exclusive && kind == Kind::RwLock {
+            if mode == Mode::Exclusive && has_readers(kind) {
                 state.acquire_readers(rt, s);
             }
         }
@@ -82,19 +112,40 @@ pub fn took(rt: &Runtime, s: &mut Strand, addr: usize, kind: Kind, mode: Mode, g
             }
             Mode::Shared => share(&mut usage.sharers, me),
         };
-        (id, first, usage.destroyed.is_some())
-    });
-    if odd {
+        Some((id, first))
+    })
+}
+
+/// A destroyed object is used. Either the program made it again with an initialiser that we could not see as a call, or
+/// this is a bug; in both cases it is a new object from here on.
+#[cold]
+pub fn used_after_destroy(rt: &Runtime, s: &mut Strand, var: &'static SyncVar, addr: usize, kind: Kind, at: StackId) {
+    // The C library refuses a mutex that it destroyed, so one that it took is a new one.
+    let mutex = matches!(kind, Kind::Mutex | Kind::RecursiveMutex);
+    if !mutex && !written_since_destroy(rt, addr) {
         misuse::use_after_destroy(rt, s, var, at);
     }
-    if first {
-        let before = s.locks;
-        let new = s.took_lock(rt, id, mode, at);
-        if new && got == Got::Waiting && before.0 != 0 && rt.options.lock_order.on() {
-            lock_order::took_while_holding(rt, s, before, id, mode, at);
-        }
-        s.note(if mode == Mode::Exclusive { "lock" } else { "rdlock" }, id, at);
+    var.with(|state| {
+        let id = rt.syncs.name(addr, kind, StackId(0));
+        state.renew(kind, id);
+    });
+}
+
+/// Has the program written to the object's memory since it was destroyed? The destruction itself was recorded as a write.
+fn written_since_destroy(rt: &Runtime, addr: usize) -> bool {
+    let Some(cell) = rt.shadow.existing(addr) else { return true };
+    let mut destroyed = false;
+    let byte = 1u64 << (addr % 8);
+    // SAFETY: a cell of the shadow, and the caller is inside the runtime.
+    unsafe {
+        cell::each_entry(cell, |entry| {
+            if entry.0 & WRITE != 0 && entry.0 & byte != 0 {
+                let record = rt.histories.of(entry.slot()).record(entry.seq());
+                destroyed |= record.is_some_and(|r| r.place.touch() == Touch::Destroy);
+            }
+        });
     }
+    !destroyed
 }
 
 /// One more hold of a reader; true if it is his first.
@@ -133,7 +184,7 @@ pub fn giving(rt: &Runtime, s: &mut Strand, addr: usize, kind: Kind, at: StackId
                 return (id, Gave::Level, Mode::Exclusive, odd);
             }
             usage.owner = None;
-            if kind == Kind::RwLock {
+            if has_readers(kind) {
                 usage.readers.clear();
             }
             if s.ignore_sync == 0 {
@@ -164,7 +215,7 @@ pub fn giving(rt: &Runtime, s: &mut Strand, addr: usize, kind: Kind, at: StackId
         }
     }
     if odd {
-        misuse::use_after_destroy(rt, s, var, at);
+        used_after_destroy(rt, s, var, addr, kind, at);
     }
     gave
 }
@@ -206,7 +257,7 @@ pub fn destroyed(rt: &Runtime, s: &mut Strand, addr: usize, kind: Kind, at: Stac
 pub fn memory_gone(rt: &Runtime, s: &mut Strand, var: &'static SyncVar, at: StackId) {
     let me = s.thread;
     let (id, held) = var.with(|state| {
-        let lock = matches!(state.kind, Kind::Mutex | Kind::RecursiveMutex | Kind::RwLock | Kind::SpinLock);
+        let lock = matches!(state.kind, Kind::Mutex | Kind::RecursiveMutex | Kind::RwLock | Kind::SpinLock | Kind::Annotation);
         if !lock {
             return (state.id, false);
         }

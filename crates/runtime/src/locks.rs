@@ -6,6 +6,7 @@
 use std_alloc::vec::Vec;
 
 use crate::intern::{Interner, LockSetId, StackId};
+use crate::sync::SpinLock;
 use crate::syncvar::SyncId;
 
 /// How a lock is held.
@@ -68,6 +69,11 @@ impl LockSets {
             at = below;
             Some(held)
         })
+    }
+
+    /// Calls `f` for each lock that is held over a fork.
+    pub fn each_lock(&self, f: &dyn Fn(&SpinLock)) {
+        self.nodes.each_lock(f);
     }
 
     /// # Safety

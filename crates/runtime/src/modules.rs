@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std_alloc::vec::Vec;
 
 use crate::json::Json;
-use crate::sync::Locked;
+use crate::sync::{Locked, SpinLock};
 use crate::sys;
 
 #[repr(C)]
@@ -62,6 +62,12 @@ impl Modules {
         Modules { known: Locked::new(Vec::new()), instrumented: Locked::new(Vec::new()), looked_at: AtomicU64::new(0) }
     }
 
+    /// Calls `f` for each lock that is held over a fork.
+    pub fn each_lock(&self, f: &dyn Fn(&SpinLock)) {
+        f(self.known.spin());
+        f(self.instrumented.spin());
+    }
+
     /// The module with code at `pc` is instrumented.
     pub fn add_instrumented(&self, pc: u64) {
         self.instrumented.lock().push(pc);
@@ -70,6 +76,20 @@ impl Modules {
     /// The module that `addr` lies in, if it is mapped from one.
     pub fn find(&self, addr: u64) -> Option<Module> {
         self.known.lock().iter().find(|m| (m.start..m.end).contains(&addr)).cloned()
+    }
+
+    /// Where the libraries are mapped now.
+    pub fn mapped(&self) -> Vec<(u64, u64)> {
+        let mut found: Vec<Module> = Vec::new();
+        // SAFETY: the callback only reads what the loader hands it, and `found` outlives the call.
+        unsafe { dl_iterate_phdr(each_module, (&raw mut found).cast()) };
+        found.iter().map(|m| (m.start, m.end)).collect()
+    }
+
+    /// A library is gone; what comes to its place is told anew.
+    pub fn unmapped(&self, start: u64, end: u64) {
+        self.known.lock().retain(|m| m.start != start || m.end != end);
+        self.instrumented.lock().retain(|pc| !(start..end).contains(pc));
     }
 
     /// Looks at the loader's list, and writes a `module` line for each that the stream does not know yet.

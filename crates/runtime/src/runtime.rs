@@ -7,6 +7,7 @@ use std_alloc::vec::Vec;
 
 use crate::cell;
 use crate::deadlock::Waits;
+use crate::exempt::Exempt;
 use crate::finding::Findings;
 use crate::heap::Heap;
 use crate::history::{CHUNK_BITS, Histories};
@@ -36,6 +37,7 @@ pub struct Runtime {
     pub heap: Heap,
     pub losses: Losses,
     pub findings: Findings,
+    pub exempt: Exempt,
     pub stream: Stream,
     pub modules: Modules,
     pub options: Options,
@@ -62,6 +64,7 @@ impl Runtime {
             heap: Heap::new(),
             losses: Losses::new(),
             findings: Findings::new(),
+            exempt: Exempt::new(),
             stream: Stream::new(),
             modules: Modules::new(),
             options: Options::new(),
@@ -118,6 +121,23 @@ impl Runtime {
         self.collect_at.store((live * 2).max(FIRST_COLLECTION), Ordering::Relaxed);
     }
 
+    /// Calls `f` for each lock that is held over a fork, so that the child finds whole tables: those that are held while
+    /// another one is taken come before it.
+    pub fn each_lock(&self, f: &dyn Fn(&SpinLock)) {
+        self.findings.each_lock(f);
+        self.lock_order.each_lock(f);
+        self.waits.each_lock(f);
+        self.stream.each_lock(f);
+        self.modules.each_lock(f);
+        self.heap.each_lock(f);
+        self.threads.each_lock(f);
+        self.syncs.each_lock(f);
+        self.lock_sets.each_lock(f);
+        self.stacks.each_lock(f);
+        self.shadow.each_lock(f);
+        crate::alloc::each_lock(f);
+    }
+
     /// In the child of a fork: locks that other threads held are free.
     ///
     /// # Safety
@@ -136,6 +156,7 @@ impl Runtime {
             self.threads.after_fork();
             self.heap.after_fork();
             self.findings.after_fork();
+            self.exempt.after_fork();
             self.stream.after_fork();
             for slot in 0..self.threads.slots_used() {
                 self.histories.of(slot as u16).after_fork();

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::cell::{self, Cell};
 use crate::pages::Owners;
-use crate::sync::Locked;
+use crate::sync::{Locked, SpinLock};
 use crate::sys;
 
 /// Bytes of the program that one block of cells stands for.
@@ -177,6 +177,11 @@ impl Shadow {
     /// Bytes of shadow blocks.
     pub fn bytes(&self) -> usize {
         self.arena.lock().regions.len() * BLOCK_BYTES
+    }
+
+    /// Calls `f` for each lock that is held over a fork.
+    pub fn each_lock(&self, f: &dyn Fn(&SpinLock)) {
+        f(self.arena.spin());
     }
 
     /// # Safety

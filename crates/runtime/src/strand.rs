@@ -16,6 +16,7 @@ use crate::intern::{LockSetId, StackId};
 use crate::locks::{HeldLock, Mode};
 use crate::loss::Loss;
 use crate::runtime::Runtime;
+use crate::signal_state::{Kept, Mark, Running};
 use crate::sys;
 use crate::syncvar::{SyncId, SyncVar};
 use crate::threads::ThreadId;
@@ -29,6 +30,7 @@ const SITES: usize = 256;
 const CALLS: usize = 256;
 const VARS: usize = 64;
 const LOCK_STEPS: usize = 128;
+const HANDLER_FRAMES: usize = 256;
 
 /// A place that this step has used already, and its number.
 #[derive(Clone, Copy)]
@@ -45,6 +47,13 @@ struct Call {
     pc: u64,
     caller: StackId,
     callee: StackId,
+}
+
+/// A call stack that a signal handler interrupted.
+pub struct SavedFrames {
+    base: *mut u64,
+    top: *mut u64,
+    end: *mut u64,
 }
 
 /// A lock taken or given back, with the locks held before.
@@ -115,6 +124,12 @@ pub struct Strand {
     vars: [Option<&'static SyncVar>; VARS],
     lock_steps: [(LockStep, LockSetId); LOCK_STEPS],
     unlock_steps: [(LockStep, LockSetId); LOCK_STEPS],
+    /// The signal that arrived inside the runtime, if `pending_signals` says so.
+    pub kept: Kept,
+    /// Signal handlers that run now, one inside the other.
+    pub handlers: Vec<Running>,
+    /// Where `longjmp` may go.
+    pub jumps: Vec<Mark>,
     /// For the interposed functions: what belongs to the OS thread.
     pub os: OsThread,
 }
@@ -129,6 +144,8 @@ pub struct OsThread {
     pub tls_high: usize,
     /// The innermost `pthread_once` whose routine has not been run.
     pub once: usize,
+    /// The signal that the thread sends to itself just now.
+    pub raising: u32,
 }
 
 const _: () = {
@@ -183,7 +200,10 @@ impl Strand {
             vars: [None; VARS],
             lock_steps: [NO_LOCK_STEP; LOCK_STEPS],
             unlock_steps: [NO_LOCK_STEP; LOCK_STEPS],
-            os: OsThread { tid: 0, stack_low: 0, stack_high: 0, tls_low: 0, tls_high: 0, once: 0 },
+            kept: Kept::none(),
+            handlers: Vec::new(),
+            jumps: Vec::new(),
+            os: OsThread { tid: 0, stack_low: 0, stack_high: 0, tls_low: 0, tls_high: 0, once: 0, raising: 0 },
         }
     }
 
@@ -404,6 +424,36 @@ impl Strand {
         if self.frames_known > self.frames_top {
             self.frames_known = self.frames_top;
         }
+    }
+
+    /// An empty call stack, for a signal handler; the interrupted one, to be given to [`Self::restore_frames`].
+    pub fn fresh_frames(&mut self, rt: &Runtime) -> SavedFrames {
+        let saved = SavedFrames { base: self.frames_base, top: self.frames_top, end: self.frames_end };
+        let mut frames: Vec<u64> = Vec::new();
+        if frames.try_reserve_exact(HANDLER_FRAMES).is_err() {
+            rt.losses.count(Loss::DeepStack);
+            return saved;
+        }
+        let base = frames.leak().as_mut_ptr();
+        self.frames_base = base;
+        self.frames_top = base;
+        self.frames_known = base;
+        self.frames_end = base.wrapping_add(HANDLER_FRAMES);
+        saved
+    }
+
+    /// Back to the call stack that a handler interrupted.
+    pub fn restore_frames(&mut self, saved: SavedFrames) {
+        if saved.base != self.frames_base {
+            let len = (self.frames_end as usize - self.frames_base as usize) / 8;
+            // SAFETY: a leaked vector of that capacity, which nobody uses any more.
+            drop(unsafe { Vec::from_raw_parts(self.frames_base, 0, len) });
+        }
+        self.frames_base = saved.base;
+        self.frames_top = saved.top;
+        self.frames_end = saved.end;
+        // The numbers were those of the handler's frames.
+        self.frames_known = saved.base;
     }
 
     /// More room for frames; false if there is no memory or nobody to have frames.

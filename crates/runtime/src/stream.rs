@@ -8,7 +8,7 @@ use std_alloc::vec::Vec;
 use crate::json::Json;
 use crate::modules;
 use crate::runtime::Runtime;
-use crate::sync::Locked;
+use crate::sync::{Locked, SpinLock};
 use crate::sys::{self, nr};
 
 /// Nobody listens yet.
@@ -188,6 +188,11 @@ impl Stream {
         }
         let code = if status & 0x7f == 0 { status >> 8 & 0xff } else { 2 };
         if code == 0 { None } else { Some(code) }
+    }
+
+    /// Calls `f` for each lock that is held over a fork.
+    pub fn each_lock(&self, f: &dyn Fn(&SpinLock)) {
+        f(self.sending.spin());
     }
 
     /// In the child of a fork: the collector is its parent's child, not ours, and goes on to listen.

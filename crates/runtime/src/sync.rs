@@ -93,6 +93,11 @@ impl<T> Locked<T> {
         Held { of: self }
     }
 
+    /// The lock itself, for who holds all of them over a fork.
+    pub fn spin(&self) -> &SpinLock {
+        &self.lock
+    }
+
     /// For the child of a fork, in which only one thread is left: whoever held the lock is gone.
     ///
     /// # Safety

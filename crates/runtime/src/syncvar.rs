@@ -373,6 +373,15 @@ impl SyncVars {
         }
     }
 
+    /// Calls `f` for each lock that is held over a fork.
+    pub fn each_lock(&self, f: &dyn Fn(&SpinLock)) {
+        for shard in &self.shards {
+            f(shard.spin());
+        }
+        f(self.free.spin());
+        f(self.names.spin());
+    }
+
     /// # Safety
     /// No other thread may exist.
     pub unsafe fn after_fork(&self) {
@@ -380,6 +389,11 @@ impl SyncVars {
         unsafe {
             for shard in &self.shards {
                 shard.force_unlock();
+                for page in shard.lock().iter() {
+                    for var in &page.vars {
+                        var.lock.force_unlock();
+                    }
+                }
             }
             self.free.force_unlock();
             self.names.force_unlock();

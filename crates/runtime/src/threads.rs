@@ -13,7 +13,7 @@ use crate::intern::StackId;
 use crate::loss::Loss;
 use crate::runtime::Runtime;
 use crate::strand::Strand;
-use crate::sync::Locked;
+use crate::sync::{Locked, SpinLock};
 use crate::sys;
 
 /// A thread of the program; 0 is the one that started it.
@@ -217,6 +217,12 @@ impl Threads {
     pub fn by_handle(&self, handle: usize) -> Option<ThreadId> {
         let all = self.all.lock();
         all.iter().rposition(|t| t.handle == handle && t.fate != Fate::Joined).map(|i| ThreadId(i as u32))
+    }
+
+    /// Calls `f` for each lock that is held over a fork.
+    pub fn each_lock(&self, f: &dyn Fn(&SpinLock)) {
+        f(self.all.spin());
+        f(self.slots.spin());
     }
 
     /// # Safety

@@ -43,6 +43,9 @@ pub fn start() {
     crate::interpose::threads::adopt_os_thread(s);
     tls::set(s);
     RT.stream.start(&RT);
+    crate::interpose::exit::belong_here();
+    crate::interpose::fork::watch();
+    crate::interpose::signals::watch_fatal();
     // SAFETY: registering a function with the C library, first of all and so run last of all.
     unsafe { __cxa_atexit(at_exit, core::ptr::null_mut(), core::ptr::null_mut()) };
     RT.started.store(true, Ordering::Release);

@@ -13,7 +13,6 @@ use crate::clock::Clock;
 use crate::history::Touch;
 use crate::interpose;
 use crate::locking;
-use crate::misuse;
 use crate::runtime::RT;
 use crate::strand::Strand;
 use crate::sync::Locked;
@@ -99,7 +98,7 @@ interpose! {
             (id, arrive(s, usage), usage.destroyed.is_some())
         });
         if gone {
-            misuse::use_after_destroy(&RT, s, var, at);
+            locking::used_after_destroy(&RT, s, var, barrier as usize, Kind::Barrier, at);
         }
         s.note("barrier", id, at);
         leave(s);

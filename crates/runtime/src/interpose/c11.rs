@@ -9,6 +9,7 @@ use crate::interpose::{condvar, mutex, once, threads};
 type Start = unsafe extern "C" fn(*mut c_void) -> c_int;
 
 const SUCCESS: c_int = 0;
+const BUSY: c_int = 1;
 
 interpose! {
     unsafe fn thrd_create(out: *mut usize, start: Start, arg: *mut c_void) -> c_int |call, real| {
@@ -49,7 +50,7 @@ interpose! {
     }
 
     unsafe fn mtx_lock(lock: *mut c_void) -> c_int |call, real| {
-        mutex::lock(&mut call, lock, mtx_trylock::real(), real)
+        mutex::lock(&mut call, lock, mtx_trylock::real(), BUSY, real)
     }
 
     unsafe fn mtx_trylock(lock: *mut c_void) -> c_int |call, real| {

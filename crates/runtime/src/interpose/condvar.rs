@@ -33,7 +33,7 @@ fn known(s: &mut Strand, cond: usize, here: u64, at: StackId) -> &'static crate:
         state.usage().destroyed.is_some()
     });
     if gone {
-        misuse::use_after_destroy(&RT, s, var, at);
+        locking::used_after_destroy(&RT, s, var, cond, Kind::Condition, at);
     }
     if fresh {
         access::access(&RT, s, cond, 1, Touch::AtomicRead, here);

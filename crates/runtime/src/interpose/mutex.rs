@@ -124,6 +124,21 @@ fn owner_died(s: &mut Strand, addr: usize) {
     });
 }
 
+/// The C library refused the mutex: perhaps because it was destroyed.
+#[cold]
+#[inline(never)]
+fn refused(call: &mut Call, mutex: *const c_void, at: StackId) {
+    let Some(s) = call.strand() else { return };
+    s.enter();
+    // SAFETY: the program uses it as a mutex.
+    let raw = unsafe { raw(mutex) };
+    let var = RT.syncs.get(s, mutex as usize, kind_of(&raw));
+    if raw.kind == DESTROYED && var.with(|state| state.usage().destroyed.is_some()) {
+        misuse::use_after_destroy(&RT, s, var, at);
+    }
+    leave(s);
+}
+
 /// The mutex is not free: looks whether it ever will be, and waits.
 #[cold]
 #[inline(never)]
@@ -209,6 +224,7 @@ pub fn lock(
     call: &mut Call,
     mutex: *mut c_void,
     try_lock: unsafe extern "C" fn(*mut c_void) -> c_int,
+    busy: c_int,
     real: unsafe extern "C" fn(*mut c_void) -> c_int,
 ) -> c_int {
     if call.strand().is_none() {
@@ -219,10 +235,12 @@ pub fn lock(
     // SAFETY: the program's own call; a try that succeeds is a lock.
     let mut result = unsafe { try_lock(mutex) };
     if !is_got(result) {
-        result = wait_for(call, mutex, at, real);
+        result = if result == busy { wait_for(call, mutex, at, real) } else { result };
     }
     if is_got(result) {
         got(call, mutex, Got::Waiting, at, result);
+    } else {
+        refused(call, mutex, at);
     }
     result
 }
@@ -234,6 +252,8 @@ pub fn lock_trying(call: &mut Call, mutex: *mut c_void, real: impl FnOnce() -> c
     let result = real();
     if is_got(result) {
         got(call, mutex, Got::Trying, at, result);
+    } else if result != EBUSY {
+        refused(call, mutex, at);
     }
     result
 }
@@ -243,8 +263,15 @@ pub fn unlock(call: &mut Call, mutex: *mut c_void, real: unsafe extern "C" fn(*m
     let at = before(call, mutex);
     if let Some(s) = call.strand() {
         s.enter();
-        giving(s, mutex, at);
-        leave(s);
+        // SAFETY: the program uses it as a mutex.
+        if unsafe { raw(mutex) }.kind == DESTROYED {
+            refused(call, mutex, at);
+        } else {
+            giving(s, mutex, at);
+        }
+        if let Some(s) = call.strand() {
+            leave(s);
+        }
     }
     // SAFETY: the program's own call.
     unsafe { real(mutex) }
@@ -293,7 +320,7 @@ interpose! {
     }
 
     unsafe fn pthread_mutex_lock(mutex: *mut c_void) -> c_int |call, real| {
-        lock(&mut call, mutex, pthread_mutex_trylock::real(), real)
+        lock(&mut call, mutex, pthread_mutex_trylock::real(), EBUSY, real)
     }
 
     unsafe fn pthread_mutex_trylock(mutex: *mut c_void) -> c_int |call, real| {

@@ -9,7 +9,6 @@ use crate::history::Touch;
 use crate::interpose;
 use crate::interpose::Call;
 use crate::locking;
-use crate::misuse;
 use crate::runtime::RT;
 use crate::syncvar::Kind;
 
@@ -29,7 +28,7 @@ fn waited(call: &mut Call, semaphore: *const c_void, result: c_int) -> c_int {
             (id, state.usage().destroyed.is_some())
         });
         if gone {
-            misuse::use_after_destroy(&RT, s, var, at);
+            locking::used_after_destroy(&RT, s, var, semaphore as usize, Kind::Semaphore, at);
         }
         s.note("wait", id, at);
         leave(s);
@@ -118,7 +117,7 @@ interpose! {
                 (id, state.usage().destroyed.is_some())
             });
             if gone {
-                misuse::use_after_destroy(&RT, s, var, at);
+                locking::used_after_destroy(&RT, s, var, semaphore as usize, Kind::Semaphore, at);
             }
             s.note("post", id, at);
             leave(s);

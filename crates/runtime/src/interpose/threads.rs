@@ -78,7 +78,11 @@ fn begin(birth: *mut c_void) -> (Routine, *mut c_void) {
     (birth.routine, birth.arg)
 }
 
-unsafe extern "C" fn posix_start(birth: *mut c_void) -> *mut c_void {
+/// Begins a POSIX thread.
+///
+/// # Safety
+/// Only for the C library, with what [`create`] made.
+pub unsafe extern "C" fn posix_start(birth: *mut c_void) -> *mut c_void {
     match begin(birth) {
         // SAFETY: the program's own start routine and argument.
         (Routine::Posix(start), arg) => unsafe { start(arg) },
@@ -233,7 +237,7 @@ pub fn detaching(call: &mut Call, handle: usize) {
 }
 
 /// The thread has another name now.
-fn rename(s: &mut Strand, id: ThreadId, name: &[u8]) {
+pub fn rename(s: &mut Strand, id: ThreadId, name: &[u8]) {
     s.enter();
     let announced = RT.threads.with(id, |t| {
         t.name = name.to_vec();
