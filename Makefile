@@ -16,9 +16,8 @@ demo: ## build Deadheat and run it on a small bank with two bugs
 	@echo "\$$ deadheat run examples/bank.c -- 100"
 	@$(DEADHEAT) run --color always examples/bank.c -- 100 || [ $$? -eq 1 ]
 	@echo
-	@echo "Now you:  $(DEADHEAT) explain 1                  more about the first finding"
-	@echo "          $(DEADHEAT) run yours.c -- ARGS        your own program"
-	@echo "          make install                           puts deadheat on the PATH"
+	@printf '%-9s %-42s %s\n' "Now you:" "$(DEADHEAT) explain 1" "more about the first finding" \
+		"" "$(DEADHEAT) run yours.c -- ARGS" "your own program" "" "make install" "puts deadheat on the PATH"
 
 test: ## install what the tests need, then formatting, lints and all tests
 	scripts/setup.sh test
