@@ -102,7 +102,8 @@ impl Tool {
             Tool::Tsan => Some("WARNING: ThreadSanitizer:"),
             Tool::Helgrind => Some("Possible data race during"),
             Tool::Drd => Some("Conflicting "),
-            Tool::Deadheat | Tool::Native | Tool::Empty => None,
+            Tool::Deadheat => Some("deadheat: finding "),
+            Tool::Native | Tool::Empty => None,
         }
     }
 }

@@ -182,7 +182,13 @@ impl Run<'_> {
         match cost.ended {
             Ended::OverLimit => return Ok(()),
             Ended::Exit(0) => {}
-            Ended::Exit(n) if Some(n) == self.tool.findings_status() => {}
+            Ended::Exit(n) if Some(n) == self.tool.findings_status() && self.program.is_real() => {}
+            Ended::Exit(n) if Some(n) == self.tool.findings_status() => {
+                return Err(Error::new(format!(
+                    "{tool} reported something in {name}, which has no bug: a false alarm; see {}",
+                    stderr.display()
+                )));
+            }
             ended => {
                 return Err(Error::new(format!(
                     "{name} under {tool} ended with {ended:?}; see {}",
