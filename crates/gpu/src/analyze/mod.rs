@@ -26,7 +26,7 @@ use serde::Serialize;
 use crate::cfg::{BlockId, Cfg};
 use crate::check::{Monitor, Side};
 use crate::frontend::finding::{GpuFinding, Scene, static_race};
-use crate::machine::program::{Kind, SHARED_WINDOW, Strength};
+use crate::machine::program::{Kind, SHARED_WINDOW, Scope, Strength};
 use crate::machine::{Launch, What};
 use crate::ptx::{Operand, Space};
 
@@ -200,6 +200,7 @@ fn sites(scene: &Scene<'_>, v: &mut Values<'_>) -> Vec<Site> {
         if !matches!(space, Space::Shared | Space::Global | Space::Generic) {
             continue;
         }
+        let narrow = matches!(op.kind, Kind::Atom { strength: Strength::Relaxed(Scope::Cta) | Strength::Acquire(Scope::Cta) | Strength::Release(Scope::Cta) | Strength::AcqRel(Scope::Cta), .. });
         let i = v.f.body[info.index as usize].clone();
         let Some(mem) = i.args.iter().find(|a| matches!(a, Operand::Mem(..))) else { continue };
         let addr = v.address(info.index, mem);
@@ -234,7 +235,7 @@ fn sites(scene: &Scene<'_>, v: &mut Values<'_>) -> Vec<Site> {
         if v.loops.iter().any(|l| l.blocks.contains(&block) && l.trip.is_none() && !l.header_exit) {
             exact = false;
         }
-        out.push(Site { instr: info.index, pc: pc as u32, what, size, addr, space, value, conds, exact });
+        out.push(Site { instr: info.index, pc: pc as u32, what, size, addr, space, value, conds, exact, narrow });
     }
     out
 }

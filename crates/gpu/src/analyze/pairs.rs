@@ -27,6 +27,8 @@ pub struct Site {
     pub value: Option<Ex>,
     pub conds: Vec<Ex>,
     pub exact: bool,
+    /// An atomic that reaches its own block only.
+    pub narrow: bool,
 }
 
 /// Two threads that race.
@@ -75,8 +77,12 @@ enum Between {
 impl Judge<'_, '_> {
     /// Decides one pair.
     pub fn judge(&mut self, a: &Site, b: &Site) -> Verdict {
-        if a.what == What::Read && b.what == What::Read || a.what == What::Atomic && b.what == What::Atomic {
+        if a.what == What::Read && b.what == What::Read {
             return Verdict::Safe;
+        }
+        if a.what == What::Atomic && b.what == What::Atomic {
+            let narrow = (a.narrow || b.narrow) && a.space != Some(Space::Shared);
+            return if narrow { Verdict::Monitor } else { Verdict::Safe };
         }
         match (a.space, b.space) {
             (Some(x), Some(y)) if x != y => return Verdict::Safe,

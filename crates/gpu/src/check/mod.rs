@@ -11,7 +11,7 @@ mod watcher;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::machine::program::{Kind, Strength};
+use crate::machine::program::{BarMode, Kind, NONE, Strength};
 use crate::machine::{self, Blind, Launch, LaunchError, Memory, Outcome, Program};
 
 pub use race::{Race, Races, Relation, Side};
@@ -80,6 +80,11 @@ fn has_fences(p: &Program) -> bool {
     })
 }
 
+/// Does it use barriers of a part of the block?
+fn has_named_barriers(p: &Program) -> bool {
+    p.ops.iter().any(|o| matches!(o.kind, Kind::Bar { mode, .. } if o.b != NONE || mode == BarMode::Arrive))
+}
+
 fn watched<const W: usize>(
     program: &Program,
     memory: &Memory,
@@ -92,11 +97,18 @@ fn watched<const W: usize>(
         let outcome = machine::run::<W, Blind>(program, memory, launch, output, &|_| Blind)?;
         return Ok(Checked { outcome, ..Checked::default() });
     }
+    let (fences, named) = (has_fences(program), has_named_barriers(program));
+    let mut options = options;
+    if options.scheme == Scheme::Stmt && (fences || named || options.independent) {
+        // The statement table alone knows only block-wide barriers; addresses must decide what is ordered.
+        options.scheme = Scheme::Both;
+    }
     let shared = Arc::new(watcher::Shared {
         options,
         pages: pages::Pages::new(program.grain),
         cross: cross::Cross::default(),
-        fences: has_fences(program),
+        fences,
+        named,
         plan,
         threads: launch.block.iter().product(),
         results: Default::default(),

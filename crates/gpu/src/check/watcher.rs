@@ -26,6 +26,8 @@ pub struct Shared {
     pub cross: Cross,
     /// The program has fences or ordered accesses, so order beyond barriers is possible.
     pub fences: bool,
+    /// It has barriers of a part of the block: phases are not block-wide, the table cannot tell order.
+    pub named: bool,
     pub plan: Vec<Monitor>,
     pub threads: u32,
     pub results: Mutex<Races>,
@@ -55,8 +57,6 @@ pub struct Watcher<const W: usize> {
     races: Races,
     /// Grains found racing in this phase, for the statement table.
     racy: Vec<u32>,
-    /// A named barrier was used: phases are not block-wide, the table cannot tell order.
-    named: bool,
     phase: u32,
     cache: PageCache,
     cta_fence: Vec<Option<Fences>>,
@@ -80,7 +80,6 @@ impl<const W: usize> Watcher<W> {
             table: Table::default(),
             races: Races::default(),
             racy: Vec::new(),
-            named: false,
             phase: 0,
             cache: PageCache::default(),
             cta_fence: vec![None; warps],
@@ -220,7 +219,7 @@ impl<const W: usize> Watcher<W> {
         let explained = self.s.options.scheme == Scheme::Both
             && space == Space::Shared
             && rel == Relation::Warps
-            && !self.named
+            && !self.s.named
             && !self.s.fences
             && self.table.lost == 0;
         if !explained {
@@ -377,7 +376,7 @@ impl<const W: usize> Watcher<W> {
             Scheme::Stmt => None,
             Scheme::Both => Some(()),
         };
-        if only.is_none() || (!self.racy.is_empty() && !self.named && !self.s.fences) {
+        if only.is_none() || (!self.racy.is_empty() && !self.s.named && !self.s.fences) {
             self.racy.sort_unstable();
             self.racy.dedup();
             let mut races = std::mem::take(&mut self.races);
@@ -470,13 +469,14 @@ impl<const W: usize> Observer<W> for Watcher<W> {
         if everybody {
             self.end_phase();
             self.phase += 1;
-        } else {
-            self.named = true;
         }
     }
 
-    fn warp_sync(&mut self, warp: u16, active: u64, members: u64, live: u64) {
-        self.clocks.warp_sync(warp, active, members, live);
+    fn warp_sync(&mut self, warp: u16, active: u64, members: u64, _live: u64) {
+        // Lanes that have ended take no part: what they did stays unordered.
+        let count = self.s.threads - u32::from(warp) * W as u32;
+        let all = if count >= W as u32 { u64::MAX >> (64 - W) } else { (1 << count) - 1 };
+        self.clocks.warp_sync(warp, active, members, all);
     }
 
     fn fence(&mut self, warp: u16, stamp: u64, mask: u64, scope: Scope) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::check::{Checked, Race, Relation, Side};
 use crate::machine::program::{Program, SHARED_WINDOW};
@@ -12,7 +12,7 @@ use crate::ptx::{Module, Space};
 use super::names::short;
 
 /// One side of a finding.
-#[derive(Clone, Debug, Serialize, PartialEq)]
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 pub struct GpuAccess {
     /// `read`, `write`, `atomic`, `barrier`, ...
     pub op: String,
@@ -31,7 +31,7 @@ pub struct GpuAccess {
 }
 
 /// How much of the launch took part.
-#[derive(Clone, Debug, Default, Serialize, PartialEq)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct GpuCounts {
     pub thread_pairs: u64,
     pub threads: u64,
@@ -42,7 +42,7 @@ pub struct GpuCounts {
 }
 
 /// A bug in a kernel.
-#[derive(Clone, Debug, Serialize, PartialEq)]
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 pub struct GpuFinding {
     /// `data-race`, `barrier-divergence`, `out-of-bounds`, `misaligned`, `uninitialized-shared`, `barrier-deadlock`,
     /// `assert`, `trap`, `bad-call`, `bad-free`, `stack-overflow`, `step-limit`.

@@ -91,7 +91,7 @@ pub enum Turn {
 
 /// Operations of one warp before the next warp runs, and of a block before another block does.
 const WARP_SLICE: u64 = 20_000;
-const BLOCK_SLICE: u64 = 4_000_000;
+const BLOCK_SLICE: u64 = 300_000;
 
 impl<'a, const W: usize, O: Observer<W>> Block<'a, W, O> {
     pub fn new(ctx: &'a Ctx<'a, W>, block: u32, obs: O) -> Self {

@@ -61,6 +61,21 @@ pub struct Warp<const W: usize> {
     backward: u32,
 }
 
+/// Does nothing but the kernel's end follow?
+fn leads_to_exit(p: &Program, mut pc: Pc) -> bool {
+    for _ in 0..4 {
+        let op = &p.ops[pc as usize];
+        match op.kind {
+            _ if op.guard != 0 => return false,
+            Kind::Exit => return true,
+            Kind::Bra { target } => pc = target,
+            Kind::Nop => pc += 1,
+            _ => return false,
+        }
+    }
+    false
+}
+
 /// Deepest call nesting and largest local memory of a thread.
 const MAX_FRAMES: usize = 4096;
 const MAX_LOCAL: u32 = 64 << 20;
@@ -214,11 +229,10 @@ impl<const W: usize> Warp<W> {
     }
 
     /// Both ways of a branch have lanes: wait with one, run the other.
-    fn part(&mut self, op: Pc, meet: Pc, taken: (Pc, u64), other: (Pc, u64)) {
+    fn part(&mut self, meet: Pc, taken: (Pc, u64), other: (Pc, u64)) {
         if meet != NONE && meet != self.meet {
             self.stack.push(Entry { pc: meet, meet: self.meet, mask: self.mask, call: false });
         }
-        let _ = op;
         self.meet = meet;
         let (first, second) = if taken.0 == meet { (other, taken) } else { (taken, other) };
         if second.0 != meet {
@@ -327,7 +341,20 @@ impl<const W: usize> Warp<W> {
                         self.pc += 1;
                     } else {
                         let meet = p.meet[self.pc as usize];
-                        self.part(self.pc, meet, (target, mask), (self.pc + 1, rest));
+                        let (mut taken, mut other) = ((target, mask), (self.pc + 1, rest));
+                        // Lanes that go straight to the end are gone: no barrier waits for them.
+                        for side in [&mut taken, &mut other] {
+                            if frame.site == NONE && leads_to_exit(p, side.0) {
+                                self.live &= !side.1;
+                                self.mask &= !side.1;
+                                side.1 = 0;
+                            }
+                        }
+                        match (taken.1, other.1) {
+                            (0, _) => self.pc = other.0,
+                            (_, 0) => self.pc = taken.0,
+                            _ => self.part(meet, taken, other),
+                        }
                     }
                 }
                 Kind::Exit => {

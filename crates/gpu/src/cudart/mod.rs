@@ -1,0 +1,29 @@
+//! The stand-in for libcudart: whole CUDA programs run on our machine, with checking on.
+//!
+//! Ground rules: every function is called from someone else's program, so none may panic across the boundary; bad
+//! arguments become CUDA error codes. Device memory is memory of this process, so copies are plain copies. Work is
+//! done when it is asked for, in program order: every stream is a legal order of what the program allowed.
+
+mod device;
+mod fatbin;
+mod launch;
+mod memory;
+mod runtime;
+mod streams;
+
+/// CUDA error codes, as the header has them.
+pub type Code = i32;
+pub const SUCCESS: Code = 0;
+pub const INVALID_VALUE: Code = 1;
+pub const NO_MEMORY: Code = 2;
+pub const INVALID_CONFIGURATION: Code = 9;
+pub const INVALID_SYMBOL: Code = 13;
+pub const INVALID_DEVICE_POINTER: Code = 17;
+pub const INVALID_DIRECTION: Code = 21;
+pub const INVALID_FUNCTION: Code = 98;
+pub const INVALID_DEVICE: Code = 101;
+pub const NO_KERNEL_IMAGE: Code = 209;
+pub const INVALID_HANDLE: Code = 400;
+pub const ILLEGAL_ADDRESS: Code = 700;
+pub const ASSERT: Code = 710;
+pub const LAUNCH_FAILURE: Code = 719;
