@@ -118,8 +118,8 @@ __kernel void cl_global_barrier(__global int *a) {
 }
 __kernel void cl_global_barrier_bad(__global int *a) {
   int t = get_local_id(0);
-  a[t] = t; // @i1
+  a[t] = t;
   barrier(CLK_LOCAL_MEM_FENCE);
-  int v = a[63 - t];
+  int v = a[63 - t]; // @i1
   a[t] = v + 1; // @i2
 }

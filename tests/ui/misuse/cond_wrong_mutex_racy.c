@@ -24,9 +24,9 @@ void *second(void *arg)
     (void)arg;
     hidden_reach(1);
     pthread_mutex_lock(&one);
-    hidden_pass();
     pthread_mutex_unlock(&one);
     pthread_mutex_lock(&two);
+    hidden_pass();
     while (!__atomic_load_n(&go, __ATOMIC_ACQUIRE))
         pthread_cond_wait(&changed, &two); // A
     pthread_mutex_unlock(&two);
