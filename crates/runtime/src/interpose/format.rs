@@ -5,12 +5,13 @@
 
 use core::ffi::{c_char, c_void};
 
+use crate::access::leave;
 use crate::interpose::Call;
 use crate::interpose::strings::length_up_to;
 use crate::interpose::variadic::VaList;
 
 /// Formats with more arguments than this are followed up to here.
-const MOST: usize = 64;
+const MOST: usize = 32;
 
 /// A character of a format: a byte, or a wide one.
 pub trait Unit: Copy {
@@ -260,9 +261,20 @@ impl Call {
     /// # Safety
     /// `format` and `args` must be what the program passed.
     pub unsafe fn formats<U: Unit>(&mut self, format: *const U, args: *const VaList) {
-        if self.strand().is_none() || format.is_null() {
-            return;
+        let Some(s) = self.strand().filter(|_| !format.is_null()) else { return };
+        s.enter();
+        // SAFETY: by the contract.
+        unsafe { self.formats_inside(format, args) };
+        self.leaves();
+    }
+
+    fn leaves(&mut self) {
+        if let Some(s) = self.strand() {
+            leave(s);
         }
+    }
+
+    unsafe fn formats_inside<U: Unit>(&mut self, format: *const U, args: *const VaList) {
         let mut end = Reader { at: format };
         while end.next() != 0 {}
         self.reads(format.cast(), end.at as usize - format as usize + size_of::<U>());
@@ -304,9 +316,14 @@ impl Call {
     /// # Safety
     /// `format` and `args` must be what the program passed, and the real function must have returned `filled`.
     pub unsafe fn scanned<U: Unit>(&mut self, format: *const U, args: *const VaList, filled: i32) {
-        if self.strand().is_none() || format.is_null() {
-            return;
-        }
+        let Some(s) = self.strand().filter(|_| !format.is_null()) else { return };
+        s.enter();
+        // SAFETY: by the contract.
+        unsafe { self.scanned_inside(format, args, filled) };
+        self.leaves();
+    }
+
+    unsafe fn scanned_inside<U: Unit>(&mut self, format: *const U, args: *const VaList, filled: i32) {
         let mut end = Reader { at: format };
         while end.next() != 0 {}
         self.reads(format.cast(), end.at as usize - format as usize + size_of::<U>());

@@ -85,6 +85,9 @@ macro_rules! replace {
             pub unsafe extern "C" fn body($($arg: $ty),*) -> $ret {
                 #[allow(unused_mut, unused_variables)]
                 let mut $call = $crate::interpose::Call::begin(entry as *const () as u64);
+                if const { $crate::interpose::signals::is_unsafe(stringify!($name)) } {
+                    $crate::interpose::signals::unsafe_call(&mut $call);
+                }
                 $body
             }
         }
@@ -175,7 +178,10 @@ pub fn given_up(s: &mut Strand, start: usize, size: usize, pc: u64) {
         }
         at = stop;
     }
-    RT.syncs.remove_range(start, size, |_| ());
+    RT.syncs.remove_range(start, size, |var| {
+        let at = s.stack_at(&RT, pc);
+        crate::locking::memory_gone(&RT, s, var, at);
+    });
     leave(s);
 }
 

@@ -50,6 +50,7 @@ pub mod thread_memory;
 pub mod threads;
 pub mod time;
 pub mod variadic;
+pub mod wide;
 
 /// Exports functions whose body can ask [`tls::caller`] for the caller's program counter.
 #[macro_export]
