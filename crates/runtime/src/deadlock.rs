@@ -87,6 +87,11 @@ impl Waits {
         }
     }
 
+    /// Does somebody wait for the end of this thread?
+    pub fn ends_awaited(&self, thread: ThreadId) -> bool {
+        self.waits.lock().iter().any(|w| matches!(w.what, For::End(id) if id == thread))
+    }
+
     /// The thread is at its end, however it came there.
     pub fn forget(&self, thread: ThreadId) {
         self.waits.lock().retain(|w| w.thread != thread);

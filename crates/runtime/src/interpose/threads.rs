@@ -262,6 +262,8 @@ pub fn report_leaks(s: &mut Strand) {
             leaks.push((id, t.parent, t.created));
         }
     });
+    // Who ends the program cannot be joined, and who is waited for would have been.
+    leaks.retain(|&(id, ..)| id != s.thread && !RT.waits.ends_awaited(id));
     for (id, parent, created) in leaks {
         finding::report(&RT, s, "thread-leak", finding::key(&[0x1ea4, created.0 as u64]), |out, threads| {
             threads.extend([id, parent]);
