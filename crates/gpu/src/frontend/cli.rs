@@ -9,12 +9,14 @@ use crate::check::Scheme;
 use super::ToolError;
 use super::launch::{self, LaunchSpec};
 use super::session::{CheckOptions, Report, check};
-use super::{html, sinks};
+use super::{html, programs, sinks};
 
 const HELP: &str = "\
 Finds races in GPU kernels without a GPU.
 
 usage: deadheat gpu check FILE(.cu|.cl|.ptx) [options]
+       deadheat gpu run [options] PROGRAM [ARGUMENTS]
+       deadheat gpu cc FILES(.cu) [compiler options] -o PROGRAM
 
 launch
   --kernel NAME          kernel to launch (all of the file if left out)
@@ -48,6 +50,14 @@ pub fn main(args: &[String]) -> i32 {
     match args.first().map(String::as_str) {
         Some("check") => match run_check(&args[1..]) {
             Ok(bugs) => i32::from(bugs > 0),
+            Err(e) => fail(&e),
+        },
+        Some("run") => match run_program(&args[1..]) {
+            Ok(code) => code,
+            Err(e) => fail(&e),
+        },
+        Some("cc") => match programs::cc(&args[1..]) {
+            Ok(()) => 0,
             Err(e) => fail(&e),
         },
         Some("--help" | "-h" | "help") => {
@@ -173,6 +183,47 @@ pub fn render(r: &Report, format: &str, colour: bool) -> String {
         "html" => html::page(r),
         _ => sinks::text(r, colour),
     }
+}
+
+/// `run [options] PROGRAM ...`: exit 1 if bugs were found, else the program's own code.
+fn run_program(args: &[String]) -> Result<i32, ToolError> {
+    let mut o = programs::RunOptions::default();
+    let (mut format, mut log) = ("text".to_string(), None);
+    let mut it = args.iter();
+    while let Some(a) = it.next() {
+        let mut value = || it.next().cloned().ok_or_else(|| ToolError(format!("{a} wants a value")));
+        let mut env = |n: &str, v: String| o.env.push((format!("DEADHEAT_GPU_{n}"), v));
+        match a.as_str() {
+            "--scheme" => env("SCHEME", value()?),
+            "--warps" => env("WARPS", value()?),
+            "--warp-size" => env("WARP_SIZE", value()?),
+            "--no-static" => env("STATIC", "0".into()),
+            "--threads" => env("THREADS", value()?),
+            "--max-steps" => env("MAX_STEPS", value()?),
+            "--uniform-writes" => o.uniform_writes = true,
+            "--format" => format = value()?,
+            "--log" => log = Some(PathBuf::from(value()?)),
+            s if s.starts_with('-') => {
+                return Err(ToolError(format!("`{s}` is not an option; see: deadheat gpu --help")));
+            }
+            s => {
+                o.program = s.to_string();
+                o.args = it.cloned().collect();
+                break;
+            }
+        }
+    }
+    if o.program.is_empty() {
+        return Err(ToolError("which program? For example: deadheat gpu run ./app".into()));
+    }
+    let (r, code) = programs::run(&o)?;
+    let text = render(&r, &format, false);
+    match &log {
+        // The program's own output is on stdout.
+        None => eprint!("{text}"),
+        Some(f) => std::fs::write(f, text).map_err(|e| ToolError(format!("cannot write {}: {e}", f.display())))?,
+    }
+    Ok(if r.bugs() > 0 { 1 } else { code })
 }
 
 fn run_check(args: &[String]) -> Result<usize, ToolError> {

@@ -6,6 +6,7 @@ pub mod finding;
 pub mod html;
 pub mod launch;
 pub mod names;
+pub mod programs;
 pub mod session;
 pub mod sinks;
 
