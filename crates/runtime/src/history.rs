@@ -18,8 +18,9 @@ use std_alloc::vec::Vec;
 use crate::intern::{LockSetId, StackId};
 use crate::pages::AtWork;
 use crate::sync::Locked;
-use crate::syncvar::SyncId;
 use crate::threads::ThreadId;
+pub use crate::timeline::SyncEvent;
+use crate::timeline::Timeline;
 
 /// How memory was touched, for the report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,34 +110,14 @@ impl Chunk {
     }
 }
 
-/// A synchronization of a strand, for the timeline of a report.
-#[derive(Clone, Copy, Debug)]
-pub struct SyncEvent {
-    /// The strand's last number before it.
-    pub at: u64,
-    /// When, by the processor's counter: only to draw events of two threads in a likely order.
-    pub time: u64,
-    pub what: &'static str,
-    pub object: SyncId,
-    pub stack: StackId,
-}
-
-/// How many synchronizations of a slot are kept for timelines.
-const TIMELINE: usize = 256;
-
 /// The history of one slot.
 pub struct SlotHistory {
     chunks: Locked<Vec<*mut Chunk>>,
     /// From which number on the slot belongs to which thread, oldest first.
     owners: Locked<Vec<(u64, ThreadId)>>,
-    timeline: Locked<Timeline>,
+    timeline: Timeline,
     /// Where the slot's strand is changing cells just now.
     pub at_work: AtWork,
-}
-
-struct Timeline {
-    ring: Vec<SyncEvent>,
-    next: usize,
 }
 
 // SAFETY: chunks are plain memory, owned by the history; see the table above for who touches what.
@@ -149,7 +130,7 @@ impl SlotHistory {
         SlotHistory {
             chunks: Locked::new(Vec::new()),
             owners: Locked::new(Vec::new()),
-            timeline: Locked::new(Timeline { ring: Vec::new(), next: 0 }),
+            timeline: Timeline::new(),
             at_work: AtWork::new(),
         }
     }
@@ -208,22 +189,15 @@ impl SlotHistory {
         self.chunks.lock().len()
     }
 
+    /// Only the strand that owns the slot may call this.
+    #[inline(always)]
     pub fn add_event(&self, event: SyncEvent) {
-        let mut timeline = self.timeline.lock();
-        if timeline.ring.len() < TIMELINE {
-            timeline.ring.push(event);
-        } else {
-            let next = timeline.next;
-            timeline.ring[next] = event;
-            timeline.next = (next + 1) % TIMELINE;
-        }
+        self.timeline.add(event);
     }
 
     /// The remembered synchronizations, oldest first.
     pub fn events(&self) -> Vec<SyncEvent> {
-        let timeline = self.timeline.lock();
-        let (new, old) = timeline.ring.split_at(timeline.next.min(timeline.ring.len()));
-        old.iter().chain(new).copied().collect()
+        self.timeline.events()
     }
 
     /// # Safety
@@ -233,7 +207,6 @@ impl SlotHistory {
         unsafe {
             self.chunks.force_unlock();
             self.owners.force_unlock();
-            self.timeline.force_unlock();
         }
         self.at_work.end();
     }

@@ -44,6 +44,7 @@ pub mod sync;
 pub mod syncvar;
 pub mod sys;
 pub mod threads;
+pub mod timeline;
 
 #[cfg(feature = "export")]
 pub mod abi;

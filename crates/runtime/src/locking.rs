@@ -79,7 +79,10 @@ pub fn took(rt: &Runtime, s: &mut Strand, addr: usize, kind: Kind, mode: Mode, g
         if new && got == Got::Waiting && before.0 != 0 && rt.options.lock_order.on() {
             lock_order::took_while_holding(rt, s, before, id, mode, at);
         }
-        s.note(if mode == Mode::Exclusive { "lock" } else { "rdlock" }, id, at);
+        match mode {
+            Mode::Exclusive => s.note("lock", id, at),
+            Mode::Shared => s.note("rdlock", id, at),
+        }
     }
 }
 
@@ -169,9 +172,23 @@ fn unshare(sharers: &mut Vec<(ThreadId, u32)>, me: ThreadId) -> Option<u32> {
     Some(left)
 }
 
+/// Is it a bug to give back a lock that we did not see being taken?
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unseen {
+    Wrong,
+    /// No: the lock itself says that this thread has it; it was taken before we could see it.
+    Fine,
+}
+
 /// `s` is about to give back the lock at `addr`, in whichever way it holds it.
 #[inline]
 pub fn giving(rt: &Runtime, s: &mut Strand, addr: usize, kind: Kind, at: StackId) -> Gave {
+    giving_seen(rt, s, addr, kind, at, Unseen::Wrong)
+}
+
+/// As [`giving`], for a lock that may say itself who has it.
+#[inline]
+pub fn giving_seen(rt: &Runtime, s: &mut Strand, addr: usize, kind: Kind, at: StackId, unseen: Unseen) -> Gave {
     let var = rt.syncs.get(s, addr, kind);
     let me = s.thread;
     let (id, gave, mode, odd) = var.with(|state| {
@@ -205,11 +222,14 @@ pub fn giving(rt: &Runtime, s: &mut Strand, addr: usize, kind: Kind, at: StackId
     match gave {
         Gave::All => {
             s.gave_lock(rt, id);
-            s.note(if mode == Mode::Exclusive { "unlock" } else { "rdunlock" }, id, at);
+            match mode {
+                Mode::Exclusive => s.note("unlock", id, at),
+                Mode::Shared => s.note("rdunlock", id, at),
+            }
         }
         Gave::Level => {}
         Gave::Wrong => {
-            if !odd {
+            if !odd && unseen == Unseen::Wrong {
                 misuse::wrong_unlock(rt, s, var, at);
             }
         }

@@ -5,7 +5,7 @@
 
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::sys;
 
@@ -68,6 +68,57 @@ impl SpinLock {
 impl Default for SpinLock {
     fn default() -> Self {
         SpinLock::new()
+    }
+}
+
+/// As a [`SpinLock`], for sections of a few instructions that are almost never contended: giving it back is a plain
+/// store, and who finds it taken for long lets others run.
+pub struct BriefLock {
+    taken: AtomicBool,
+}
+
+impl BriefLock {
+    pub const fn new() -> Self {
+        BriefLock { taken: AtomicBool::new(false) }
+    }
+
+    #[inline(always)]
+    pub fn lock(&self) {
+        if self.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            self.lock_contended();
+        }
+    }
+
+    #[cold]
+    fn lock_contended(&self) {
+        loop {
+            for _ in 0..SPINS {
+                if !self.taken.load(Ordering::Relaxed) && !self.taken.swap(true, Ordering::Acquire) {
+                    return;
+                }
+                core::hint::spin_loop();
+            }
+            sys::yield_now();
+        }
+    }
+
+    #[inline(always)]
+    pub fn unlock(&self) {
+        self.taken.store(false, Ordering::Release);
+    }
+
+    /// For the child of a fork, in which only one thread is left: whoever held the lock is gone.
+    ///
+    /// # Safety
+    /// No other thread may exist.
+    pub unsafe fn force_unlock(&self) {
+        self.unlock();
+    }
+}
+
+impl Default for BriefLock {
+    fn default() -> Self {
+        BriefLock::new()
     }
 }
 

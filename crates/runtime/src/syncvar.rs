@@ -15,7 +15,7 @@ use crate::clock::Clock;
 use crate::intern::StackId;
 use crate::runtime::Runtime;
 use crate::strand::Strand;
-use crate::sync::{Locked, SpinLock};
+use crate::sync::{BriefLock, Locked, SpinLock};
 use crate::threads::ThreadId;
 
 /// A number for a synchronization object, never used again.
@@ -104,7 +104,7 @@ pub struct Usage {
 /// A synchronization object.
 pub struct SyncVar {
     addr: AtomicU64,
-    lock: SpinLock,
+    lock: BriefLock,
     state: UnsafeCell<State>,
 }
 
@@ -115,7 +115,7 @@ unsafe impl Send for SyncVar {}
 
 impl SyncVar {
     pub fn new(addr: usize) -> Self {
-        SyncVar { addr: AtomicU64::new(addr as u64), lock: SpinLock::new(), state: UnsafeCell::new(State::default()) }
+        SyncVar { addr: AtomicU64::new(addr as u64), lock: BriefLock::new(), state: UnsafeCell::new(State::default()) }
     }
 
     pub fn addr(&self) -> usize {

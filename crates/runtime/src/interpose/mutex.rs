@@ -11,7 +11,7 @@ use crate::history::Touch;
 use crate::intern::StackId;
 use crate::interpose;
 use crate::interpose::Call;
-use crate::locking::{self, Got};
+use crate::locking::{self, Got, Unseen};
 use crate::locks::Mode;
 use crate::misuse;
 use crate::runtime::RT;
@@ -180,21 +180,14 @@ fn wait_for(call: &mut Call, mutex: *mut c_void, at: StackId, real: unsafe exter
 }
 
 /// Gives back the mutex, as far as the detector is concerned. Also the first half of a condition wait.
+#[inline]
 pub fn giving(s: &mut Strand, mutex: *const c_void, at: StackId) -> locking::Gave {
     // SAFETY: the program uses it as a mutex.
     let raw = unsafe { raw(mutex) };
     // Locked where we could not see it (before the start, or in a thread that we do not know), but surely by this one.
-    if raw.owner as u32 == s.os.tid && raw.lock != 0 {
-        let var = RT.syncs.get(s, mutex as usize, kind_of(&raw));
-        let unseen = var.with(|state| {
-            let usage = state.usage();
-            usage.owner.is_none() && usage.destroyed.is_none()
-        });
-        if unseen {
-            return locking::Gave::Wrong;
-        }
-    }
-    locking::giving(&RT, s, mutex as usize, kind_of(&raw), at)
+    let mine = raw.owner as u32 == s.os.tid && raw.lock != 0;
+    let unseen = if mine { Unseen::Fine } else { Unseen::Wrong };
+    locking::giving_seen(&RT, s, mutex as usize, kind_of(&raw), at, unseen)
 }
 
 /// Takes the mutex again, as far as the detector is concerned: the second half of a condition wait.
