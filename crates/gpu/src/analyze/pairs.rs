@@ -362,11 +362,19 @@ impl Judge<'_, '_> {
                     return None;
                 }
             }
-            PhiKind::Linear { init, step } => {
+            PhiKind::Linear { init, step, guard } => {
                 let m = if w == 64 { u64::MAX } else { (1 << w) - 1 };
                 let name = |v: Var| var_name(n, v);
                 let i = self.v.arena.smt(*init, &format!("e{n}_"), t, done, &name);
                 let _ = writeln!(t, "(define-fun {me} () (_ BitVec {w}) (bvadd {i} (bvmul (_ bv{} {w}) {cut})))", step & m);
+                if *guard && w < 64 {
+                    let sh = 64 - u32::from(w);
+                    let wide = ((*step << sh) as i64 >> sh) as u64;
+                    let _ = writeln!(
+                        t,
+                        "(assert (= ((_ sign_extend {sh}) {me}) (bvadd ((_ sign_extend {sh}) {i}) (bvmul (_ bv{wide} 64) {k}))))"
+                    );
+                }
             }
             PhiKind::Unknown => return None,
         }

@@ -18,8 +18,8 @@ use super::expr::{Arena, Bv, Ex, Node, Pred, Var};
 pub enum PhiKind {
     /// One value per iteration.
     Table(Vec<u64>),
-    /// `init + step * iteration`.
-    Linear { init: Ex, step: u64 },
+    /// `init + step * iteration`; `guard` if the loop's test compares it, so that it ends before it wraps around.
+    Linear { init: Ex, step: u64, guard: bool },
     Unknown,
 }
 
@@ -195,9 +195,18 @@ impl<'a> Values<'a> {
                 _ if step == me => Some(0),
                 _ => None,
             };
-            if let Some(step) = c {
-                self.phis[id as usize].kind = PhiKind::Linear { init, step };
+            let Some(step) = c else { continue };
+            let mut guard = false;
+            if self.loops[l].trip.is_none()
+                && let Some((_, cond)) = exit
+            {
+                let tests = self.arena.vars(cond).contains(&Var::Listed(id));
+                if tests && !self.ordered_test(cond) {
+                    continue; // `!=` and the like say nothing about the values in between
+                }
+                guard = tests;
             }
+            self.phis[id as usize].kind = PhiKind::Linear { init, step, guard };
         }
     }
 
@@ -327,6 +336,19 @@ impl<'a> Values<'a> {
         None
     }
 
+    fn ordered_test(&self, cond: Ex) -> bool {
+        match self.arena.node(cond) {
+            Node::Not(a) => self.ordered_test(a),
+            Node::Cmp(p, ..) => p != Pred::Eq,
+            _ => false,
+        }
+    }
+
+    fn exits(&self, l: &Loop) -> usize {
+        let leaves = |b: &&BlockId| self.cfg.blocks[b.0 as usize].succs.iter().any(|s| !l.blocks.contains(s));
+        l.blocks.iter().filter(leaves).count()
+    }
+
     fn postdominates(&self, a: BlockId, mut b: BlockId) -> bool {
         for _ in 0..=self.cfg.blocks.len() {
             if a == b {
@@ -378,6 +400,12 @@ impl<'a> Values<'a> {
                 exact = false;
             }
             at = s;
+            // Leaving a loop by its only exit happens sooner or later: it is no condition.
+            if self.loops.iter().any(|l| {
+                l.blocks.contains(&d) && !l.blocks.contains(&s) && self.exits(l) == 1
+            }) {
+                continue;
+            }
             let p = self.reg(r);
             let c = if taken != neg { p } else { self.arena.not(p) };
             conds.push(c);
