@@ -237,10 +237,12 @@ fn statement(index: usize, memory: &Layout, action: Action) -> String {
     let order = |word: &str| format!("__ATOMIC_{}", word.to_uppercase());
     match action {
         Action::Begin | Action::End => String::new(),
-        Action::Fork(s) => {
-            format!("must(pthread_create(&thread{index}_{s}, 0, program{index}_{s}, 0) == 0);")
-        }
-        Action::Join(s) => format!("join(thread{index}_{s});"),
+        // The handle goes around the detector: who joins need not know who forked.
+        Action::Fork(s) => format!(
+            "{{ pthread_t made; must(pthread_create(&made, 0, program{index}_{s}, 0) == 0); \
+             hidden_poke(&thread{index}_{s}, (long)made); }}"
+        ),
+        Action::Join(s) => format!("join((pthread_t)hidden_peek(&thread{index}_{s}));"),
         Action::Lock(m) => format!("pthread_mutex_lock(&lock{index}_{m});"),
         Action::Unlock(m) => format!("pthread_mutex_unlock(&lock{index}_{m});"),
         Action::ReadLock(rw) => format!("pthread_rwlock_rdlock(&lock{index}_{rw});"),

@@ -11,6 +11,8 @@ void library_unlock(void);
 void *first(void *arg)
 {
     (void)arg;
+    library_lock();
+    library_unlock();
     value = 1; // A
     hidden_pass();
     return 0;
@@ -20,6 +22,8 @@ void *second(void *arg)
 {
     (void)arg;
     hidden_reach(1);
+    library_lock();
+    library_unlock();
     value = 2; // B
     return 0;
 }
