@@ -26,6 +26,8 @@ pub struct Running {
     /// It may have interrupted anything.
     pub anywhere: bool,
     pub signal: i32,
+    /// The last call in it that is not safe: how deep the stack was, and where it was called.
+    pub unsafe_call: (usize, u64),
 }
 
 /// A place that `setjmp` marked: the stack pointer there, how deep the calls were, and how many handlers ran.

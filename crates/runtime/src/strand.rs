@@ -418,6 +418,15 @@ impl Strand {
         (self.frames_top as usize - self.frames_base as usize) / 8
     }
 
+    /// Where the call at this depth will return to; 0 if there is none so deep.
+    pub fn frame(&self, at: usize) -> u64 {
+        if at >= self.depth() {
+            return 0;
+        }
+        // SAFETY: frames up to the depth were pushed.
+        unsafe { *self.frames_base.add(at) }
+    }
+
     /// Back to an earlier depth, as after `longjmp`.
     pub fn set_depth(&mut self, depth: usize) {
         let to = self.frames_base.wrapping_add(depth);

@@ -78,6 +78,8 @@ struct Slots {
 
 /// All threads ever.
 pub struct Threads {
+    // Boxed: a thread is large, and moving all of them whenever the list grows would hold up who looks one up.
+    #[allow(clippy::vec_box)]
     all: Locked<Vec<Box<Thread>>>,
     slots: Locked<Slots>,
 }

@@ -247,8 +247,11 @@ pub extern "C" fn __tsan_locate_address(addr: usize, name: *mut c_char, room: us
 }
 
 /// The stack that allocated the block with `addr`: how many of its frames were written to `trace`.
+///
+/// # Safety
+/// `trace` must have room for as many as it says.
 #[unsafe(no_mangle)]
-pub extern "C" fn __tsan_get_alloc_stack(addr: usize, trace: *mut u64, room: usize, thread: *mut c_int, tid: *mut u64) -> c_int {
+pub unsafe extern "C" fn __tsan_get_alloc_stack(addr: usize, trace: *mut u64, room: usize, thread: *mut c_int, tid: *mut u64) -> c_int {
     let Some(s) = tls::me() else { return 0 };
     s.enter();
     let mut n = 0;

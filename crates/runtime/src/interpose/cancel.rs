@@ -17,7 +17,7 @@ unsafe extern "C" {
 }
 
 /// Runs `real`; if the thread is cancelled in it, `undo(arg)` runs and this does not return.
-pub fn guarded<T, R>(arg: &mut T, undo: unsafe extern "C" fn(*mut c_void), real: impl FnOnce() -> R) -> R {
+pub(crate) fn guarded<T, R>(arg: &mut T, undo: unsafe extern "C" fn(*mut c_void), real: impl FnOnce() -> R) -> R {
     let mut cleanup = Cleanup { routine: None, arg: core::ptr::null_mut(), kind: 0, before: core::ptr::null_mut() };
     // SAFETY: pushed and popped in this frame, which outlives the call.
     unsafe { _pthread_cleanup_push(&raw mut cleanup, undo, core::ptr::from_mut(arg).cast()) };

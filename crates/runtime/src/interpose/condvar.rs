@@ -90,7 +90,7 @@ unsafe extern "C" fn cancelled(waiting: *mut c_void) {
 }
 
 /// A wait of any sort. Also for C11.
-pub fn wait(call: &mut Call, cond: *const c_void, mutex: *const c_void, real: impl FnOnce() -> c_int) -> c_int {
+pub(crate) fn wait(call: &mut Call, cond: *const c_void, mutex: *const c_void, real: impl FnOnce() -> c_int) -> c_int {
     let here = call.here;
     let Some(s) = call.strand() else { return real() };
     s.enter();
@@ -106,7 +106,7 @@ pub fn wait(call: &mut Call, cond: *const c_void, mutex: *const c_void, real: im
 }
 
 /// A signal or broadcast. Also for C11.
-pub fn signal(call: &mut Call, cond: *const c_void) {
+pub(crate) fn signal(call: &mut Call, cond: *const c_void) {
     let here = call.here;
     if let Some(s) = call.strand() {
         s.enter();
@@ -119,7 +119,7 @@ pub fn signal(call: &mut Call, cond: *const c_void) {
 }
 
 /// Also for C11.
-pub fn made(call: &mut Call, cond: *const c_void) {
+pub(crate) fn made(call: &mut Call, cond: *const c_void) {
     let here = call.here;
     if let Some(s) = call.strand() {
         s.enter();
@@ -131,7 +131,7 @@ pub fn made(call: &mut Call, cond: *const c_void) {
 }
 
 /// Also for C11.
-pub fn destroying(call: &mut Call, cond: *const c_void) {
+pub(crate) fn destroying(call: &mut Call, cond: *const c_void) {
     let here = call.here;
     if let Some(s) = call.strand() {
         s.enter();

@@ -13,7 +13,7 @@ use crate::sys;
 static OWN: AtomicU32 = AtomicU32::new(0);
 
 /// This process is the one that the runtime belongs to from now on.
-pub fn belong_here() {
+pub(crate) fn belong_here() {
     OWN.store(sys::getpid(), Ordering::Relaxed);
 }
 
@@ -33,7 +33,7 @@ fn tell() {
 }
 
 /// The program is about to die by a signal that it does nothing about. `safe`: the thread holds no lock of ours.
-pub fn dying(signal: c_int, safe: bool) {
+pub(crate) fn dying(signal: c_int, safe: bool) {
     if safe && belongs_here() {
         tell();
         RT.stream.finish();

@@ -74,6 +74,7 @@ macro_rules! setjmp {
             #[unsafe(naked)]
             #[cfg_attr(not(feature = "wrap"), unsafe(export_name = stringify!($name)))]
             #[cfg_attr(feature = "wrap", unsafe(export_name = concat!("__wrap_", stringify!($name))))]
+            #[allow(clippy::missing_safety_doc)]
             pub unsafe extern "C" fn entry() {
                 naked_asm!(
                     "push rdi",

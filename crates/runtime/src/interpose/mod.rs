@@ -52,6 +52,23 @@ pub mod time;
 pub mod variadic;
 pub mod wide;
 
+/// The assembler's word that a program's own definition of `name` comes before ours, as it does before the C library's.
+#[cfg(not(feature = "wrap"))]
+#[macro_export]
+macro_rules! weakly {
+    ($name:ident) => {
+        concat!(".weak ", stringify!($name))
+    };
+}
+/// With `--wrap` our names are our own.
+#[cfg(feature = "wrap")]
+#[macro_export]
+macro_rules! weakly {
+    ($name:ident) => {
+        ""
+    };
+}
+
 /// Exports functions whose body can ask [`tls::caller`] for the caller's program counter.
 #[macro_export]
 macro_rules! with_caller {
@@ -60,8 +77,10 @@ macro_rules! with_caller {
         pub mod $name {
             #[allow(unused_imports)]
             use super::*;
+            #[allow(clippy::missing_safety_doc)]
             #[unsafe(naked)]
             #[unsafe(export_name = stringify!($name))]
+            #[allow(clippy::missing_safety_doc)]
             pub unsafe extern "C" fn entry() {
                 core::arch::naked_asm!(
                     "mov r11, qword ptr [rsp]",
@@ -93,11 +112,14 @@ macro_rules! interpose {
             #[allow(unused_imports)]
             use super::*;
 
+            #[allow(clippy::missing_safety_doc)]
             #[unsafe(naked)]
             #[cfg_attr(not(feature = "wrap"), unsafe(export_name = stringify!($name)))]
             #[cfg_attr(feature = "wrap", unsafe(export_name = concat!("__wrap_", stringify!($name))))]
+            #[allow(clippy::missing_safety_doc)]
             pub unsafe extern "C" fn entry() {
                 core::arch::naked_asm!(
+                    $crate::weakly!($name),
                     "mov r11, qword ptr [rsp]",
                     "mov r10, qword ptr [rip + __deadheat_caller@GOTTPOFF]",
                     "mov qword ptr fs:[r10], r11",
@@ -149,9 +171,11 @@ macro_rules! own {
             #[allow(unused_imports)]
             use super::*;
 
+            #[allow(clippy::missing_safety_doc)]
             #[unsafe(naked)]
             #[cfg_attr(not(feature = "wrap"), unsafe(export_name = stringify!($name)))]
             #[cfg_attr(feature = "wrap", unsafe(export_name = concat!("__wrap_", stringify!($name))))]
+            #[allow(clippy::missing_safety_doc)]
             pub unsafe extern "C" fn entry() {
                 core::arch::naked_asm!(
                     "mov r11, qword ptr [rsp]",

@@ -181,7 +181,7 @@ fn wait_for(call: &mut Call, mutex: *mut c_void, at: StackId, real: unsafe exter
 
 /// Gives back the mutex, as far as the detector is concerned. Also the first half of a condition wait.
 #[inline]
-pub fn giving(s: &mut Strand, mutex: *const c_void, at: StackId) -> locking::Gave {
+pub(crate) fn giving(s: &mut Strand, mutex: *const c_void, at: StackId) -> locking::Gave {
     // SAFETY: the program uses it as a mutex.
     let raw = unsafe { raw(mutex) };
     // Locked where we could not see it (before the start, or in a thread that we do not know), but surely by this one.
@@ -191,14 +191,14 @@ pub fn giving(s: &mut Strand, mutex: *const c_void, at: StackId) -> locking::Gav
 }
 
 /// Takes the mutex again, as far as the detector is concerned: the second half of a condition wait.
-pub fn taking_again(s: &mut Strand, mutex: *const c_void, at: StackId) {
+pub(crate) fn taking_again(s: &mut Strand, mutex: *const c_void, at: StackId) {
     // SAFETY: the program's mutex, which this thread holds now.
     let raw = unsafe { raw(mutex) };
     locking::took(&RT, s, mutex as usize, kind_of(&raw), Mode::Exclusive, Got::Waiting, at);
 }
 
 /// Does this thread hold the mutex, as far as anybody can tell?
-pub fn held_by_me(s: &mut Strand, mutex: *const c_void) -> bool {
+pub(crate) fn held_by_me(s: &mut Strand, mutex: *const c_void) -> bool {
     // SAFETY: the program uses it as a mutex.
     let raw = unsafe { raw(mutex) };
     let me = s.thread;
@@ -213,7 +213,7 @@ fn is_got(result: c_int) -> bool {
 
 /// A lock that waits for ever.
 #[inline(always)]
-pub fn lock(
+pub(crate) fn lock(
     call: &mut Call,
     mutex: *mut c_void,
     try_lock: unsafe extern "C" fn(*mut c_void) -> c_int,
@@ -240,7 +240,7 @@ pub fn lock(
 
 /// A lock that does not wait, or not for ever.
 #[inline(always)]
-pub fn lock_trying(call: &mut Call, mutex: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
+pub(crate) fn lock_trying(call: &mut Call, mutex: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
     let at = before(call, mutex);
     let result = real();
     if is_got(result) {
@@ -252,7 +252,7 @@ pub fn lock_trying(call: &mut Call, mutex: *mut c_void, real: impl FnOnce() -> c
 }
 
 #[inline(always)]
-pub fn unlock(call: &mut Call, mutex: *mut c_void, real: unsafe extern "C" fn(*mut c_void) -> c_int) -> c_int {
+pub(crate) fn unlock(call: &mut Call, mutex: *mut c_void, real: unsafe extern "C" fn(*mut c_void) -> c_int) -> c_int {
     let at = before(call, mutex);
     if let Some(s) = call.strand() {
         s.enter();
@@ -271,7 +271,7 @@ pub fn unlock(call: &mut Call, mutex: *mut c_void, real: unsafe extern "C" fn(*m
 }
 
 /// The mutex is made: a write to its memory.
-pub fn made(call: &mut Call, mutex: *mut c_void) {
+pub(crate) fn made(call: &mut Call, mutex: *mut c_void) {
     let here = call.here;
     let Some(s) = call.strand() else { return };
     s.enter();
@@ -284,7 +284,7 @@ pub fn made(call: &mut Call, mutex: *mut c_void) {
 }
 
 /// The mutex is about to be destroyed.
-pub fn destroying(call: &mut Call, mutex: *mut c_void) {
+pub(crate) fn destroying(call: &mut Call, mutex: *mut c_void) {
     let here = call.here;
     let Some(s) = call.strand() else { return };
     s.enter();

@@ -44,7 +44,7 @@ unsafe extern "C" fn run() {
 }
 
 /// Runs `real(control, routine)` in such a way that the routine is seen. Also for C11.
-pub fn once(call: &mut Call, control: *mut c_void, routine: Routine, real: impl FnOnce(Routine) -> c_int) -> c_int {
+pub(crate) fn once(call: &mut Call, control: *mut c_void, routine: Routine, real: impl FnOnce(Routine) -> c_int) -> c_int {
     let here = call.here;
     let depth = call.caller_depth();
     let Some(s) = call.strand() else { return real(routine) };

@@ -83,12 +83,12 @@ const CONTEXT_MASK: usize = 296 / 8;
 const CONTEXT_PC: usize = 40 / 8 + 16;
 
 /// How many handlers run in the strand, one inside the other.
-pub fn running(s: &Strand) -> u32 {
+pub(crate) fn running(s: &Strand) -> u32 {
     s.handlers.len() as u32
 }
 
 /// The program jumped out of all handlers but the first `left`.
-pub fn jumped_out(s: &mut Strand, left: u32) {
+pub(crate) fn jumped_out(s: &mut Strand, left: u32) {
     while s.handlers.len() > left as usize {
         if let Some(running) = s.handlers.pop() {
             s.restore_frames(running.frames);
@@ -124,7 +124,7 @@ fn sending(s: &mut Strand, signal: c_int) {
 }
 
 /// `s` got the signal, by a handler or by waiting for it.
-pub fn received(s: &mut Strand, signal: c_int) {
+pub(crate) fn received(s: &mut Strand, signal: c_int) {
     if s.ignore_sync > 0 {
         return;
     }
@@ -166,7 +166,7 @@ unsafe extern "C" fn on_signal(signal: c_int, info: *mut c_void, context: *mut c
 }
 
 /// Runs the handlers of signals that arrived while `s` was inside the runtime.
-pub fn deliver_pending(s: &mut Strand) {
+pub(crate) fn deliver_pending(s: &mut Strand) {
     if s.pending_signals.swap(0, Ordering::Relaxed) == 0 {
         return;
     }
@@ -206,7 +206,7 @@ unsafe fn run(s: Option<&mut Strand>, signal: c_int, info: *mut c_void, context:
     s.enter();
     let own = s.os.raising == signal as u32;
     let frames = s.fresh_frames(&RT);
-    s.handlers.push(Running { frames, anywhere: !fault && !own, signal });
+    s.handlers.push(Running { frames, anywhere: !fault && !own, signal, unsafe_call: (0, 0) });
     // SAFETY: the kernel's context.
     let at = unsafe { *context.cast::<u64>().add(CONTEXT_PC) };
     s.push_frame(&RT, at);
@@ -224,7 +224,7 @@ unsafe fn run(s: Option<&mut Strand>, signal: c_int, info: *mut c_void, context:
 
 /// A call that is not async-signal-safe; if it is made in a handler that may have interrupted anything, that is a bug.
 #[inline(always)]
-pub fn unsafe_call(call: &mut Call) {
+pub(crate) fn unsafe_call(call: &mut Call) {
     if let Some(s) = call.strand()
         && !s.handlers.is_empty()
     {
@@ -237,12 +237,19 @@ pub fn unsafe_call(call: &mut Call) {
 fn unsafe_call_in_handler(call: &mut Call) {
     let here = call.here;
     let Some(s) = call.strand() else { return };
-    // What the runtime or another unsafe call calls is not the program's doing.
-    if s.inside > 0 || s.depth() < 2 || !RT.options.signal_unsafe.on() {
+    if s.inside > 0 || !RT.options.signal_unsafe.on() {
         return;
     }
-    let Some(Running { anywhere: true, signal, .. }) = s.handlers.last() else { return };
-    let signal = *signal;
+    let depth = s.depth();
+    let Some(&Running { anywhere: true, signal, unsafe_call: (outer, pc), .. }) = s.handlers.last() else { return };
+    // What another unsafe call calls, while it lasts, is not the program's doing.
+    if outer > 0 && depth > outer && s.frame(outer - 1) == pc {
+        return;
+    }
+    let inner = s.frame(depth.saturating_sub(1));
+    if let Some(running) = s.handlers.last_mut() {
+        running.unsafe_call = (depth, inner);
+    }
     s.enter();
     let at = s.stack_at(&RT, here);
     let thread = s.thread;
@@ -303,7 +310,7 @@ const fn same(a: &[u8], b: &[u8]) -> bool {
 }
 
 /// Puts ourselves before the default action of the signals that end the program.
-pub fn watch_fatal() {
+pub(crate) fn watch_fatal() {
     let real = sigaction::real();
     for signal in FATAL {
         let mut now = Action { handler: 0, mask: [0; 16], flags: 0, restorer: 0 };
@@ -318,7 +325,7 @@ pub fn watch_fatal() {
 }
 
 /// The default action for the signal, and the signal again.
-pub fn die_by(signal: c_int) {
+pub(crate) fn die_by(signal: c_int) {
     let default = Action { handler: SIG_DFL, mask: [0; 16], flags: 0, restorer: 0 };
     // SAFETY: an action.
     unsafe { sigaction::real()(signal, &raw const default, core::ptr::null_mut()) };

@@ -48,7 +48,7 @@ struct Birth {
 }
 
 /// Notes the OS thread that runs `s` and its memory, and forgets what was there before.
-pub fn adopt_os_thread(s: &mut Strand) {
+pub(crate) fn adopt_os_thread(s: &mut Strand) {
     s.os.tid = sys::gettid();
     thread_memory::find(s);
     let tid = s.os.tid;
@@ -152,7 +152,7 @@ fn release_held(s: &mut Strand) {
 const EAGAIN: c_int = 11;
 
 /// Creates a thread, for a caller that has a strand, through `real(place for the handle, what our start routine gets)`.
-pub fn create(
+pub(crate) fn create(
     call: &mut Call,
     out: *mut usize,
     routine: Routine,
@@ -191,7 +191,7 @@ pub fn create(
 }
 
 /// Waits for the end of a thread through `real`, which returns 0 if it saw it. `forever`: it does not come back before.
-pub fn join(call: &mut Call, handle: usize, forever: bool, real: impl FnOnce() -> c_int) -> c_int {
+pub(crate) fn join(call: &mut Call, handle: usize, forever: bool, real: impl FnOnce() -> c_int) -> c_int {
     let here = call.here;
     let Some(s) = call.strand() else { return real() };
     s.enter();
@@ -226,7 +226,7 @@ unsafe extern "C" fn join_cancelled(_: *mut c_void) {
 }
 
 /// The thread will not be joined.
-pub fn detaching(call: &mut Call, handle: usize) {
+pub(crate) fn detaching(call: &mut Call, handle: usize) {
     if let Some(s) = call.strand() {
         s.enter();
         if let Some(id) = RT.threads.by_handle(handle) {
@@ -237,7 +237,7 @@ pub fn detaching(call: &mut Call, handle: usize) {
 }
 
 /// The thread has another name now.
-pub fn rename(s: &mut Strand, id: ThreadId, name: &[u8]) {
+pub(crate) fn rename(s: &mut Strand, id: ThreadId, name: &[u8]) {
     s.enter();
     let announced = RT.threads.with(id, |t| {
         t.name = name.to_vec();
@@ -252,7 +252,7 @@ pub fn rename(s: &mut Strand, id: ThreadId, name: &[u8]) {
 }
 
 /// Threads that nobody joined, at the exit: one finding for each place that made such ones.
-pub fn report_leaks(s: &mut Strand) {
+pub(crate) fn report_leaks(s: &mut Strand) {
     if !RT.options.thread_leaks.on() {
         return;
     }
