@@ -10,13 +10,15 @@ int main()
     auto shared = std::make_shared<int>(0);
     std::mutex lock;
     std::thread one([&, copy = shared] {
+        hidden_reach(1);
         lock.lock();
         *copy = 1; // A
         lock.unlock();
         hidden_pass();
     });
     std::thread two([&, copy = shared] {
-        hidden_reach(1);
+        hidden_pass();
+        hidden_reach(2);
         lock.lock();
         *copy = 2; // B
         lock.unlock();

@@ -9,11 +9,13 @@ int main()
 {
     auto shared = std::make_shared<int>(0);
     std::thread one([&, copy = shared] {
+        hidden_reach(1);
         *copy = 1; // A
         hidden_pass();
     });
     std::thread two([&, copy = shared] {
-        hidden_reach(1);
+        hidden_pass();
+        hidden_reach(2);
         *copy = 2; // B
     });
     one.join();
