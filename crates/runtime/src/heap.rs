@@ -177,13 +177,13 @@ impl Heap {
 
     fn record_at(&self, addr: usize) -> Option<&Record> {
         let places = self.places(addr)?;
-        self.record(places[addr % REGION >> PLACE_BITS].load(Ordering::Acquire))
+        self.record(places[(addr % REGION) >> PLACE_BITS].load(Ordering::Acquire))
     }
 
     /// A block was allocated. Its memory is the caller's alone.
     pub fn allocated(&self, start: usize, size: usize, thread: ThreadId, stack: StackId) {
         let Some(places) = self.places(start).or_else(|| self.make_places(start)) else { return };
-        let place = &places[start % REGION >> PLACE_BITS];
+        let place = &places[(start % REGION) >> PLACE_BITS];
         let mut number = place.load(Ordering::Acquire);
         if number == 0 {
             let Some(new) = self.new_record() else { return };
@@ -224,7 +224,7 @@ impl Heap {
     pub fn describe(&self, addr: usize) -> Option<Block> {
         let mut dead: Option<Block> = None;
         let mut region = addr >> REGION_BITS;
-        let mut place = addr % REGION >> PLACE_BITS;
+        let mut place = (addr % REGION) >> PLACE_BITS;
         loop {
             if let Some(places) = self.places(region << REGION_BITS) {
                 for at in (0..=place).rev() {

@@ -55,12 +55,12 @@ enum Sort {
 impl Channel {
     fn new(sort: Sort, parts: [u64; 2]) -> Channel {
         let h = crate::finding::key(&parts);
-        Channel((sort as u32) << HASH_BITS | (h >> (64 - HASH_BITS)) as u32)
+        Channel(((sort as u32) << HASH_BITS) | (h >> (64 - HASH_BITS)) as u32)
     }
 
     fn made() -> Channel {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        Channel((Sort::Made as u32) << HASH_BITS | NEXT.fetch_add(1, Ordering::Relaxed) % (1 << HASH_BITS))
+        Channel(((Sort::Made as u32) << HASH_BITS) | (NEXT.fetch_add(1, Ordering::Relaxed) % (1 << HASH_BITS)))
     }
 
     fn addr(self) -> usize {

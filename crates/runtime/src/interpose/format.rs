@@ -140,10 +140,11 @@ impl<U: Unit> Reader<U> {
     /// `12$`: a position, counted from 0. Goes back if it is none.
     fn position(&mut self) -> Option<usize> {
         let before = self.at;
-        if let Some(n) = self.number() {
-            if n > 0 && self.eat('$') {
-                return Some(n - 1);
-            }
+        if let Some(n) = self.number()
+            && n > 0
+            && self.eat('$')
+        {
+            return Some(n - 1);
         }
         self.at = before;
         None

@@ -67,11 +67,13 @@ macro_rules! replace {
             #[allow(unused_imports)]
             use super::*;
 
+            #[allow(clippy::missing_safety_doc)]
             #[unsafe(naked)]
             #[cfg_attr(not(feature = "wrap"), unsafe(export_name = stringify!($name)))]
             #[cfg_attr(feature = "wrap", unsafe(export_name = concat!("__wrap_", stringify!($name))))]
             pub unsafe extern "C" fn entry() {
                 core::arch::naked_asm!(
+                    $crate::weakly!($name),
                     "mov r11, qword ptr [rsp]",
                     "mov r10, qword ptr [rip + __deadheat_caller@GOTTPOFF]",
                     "mov qword ptr fs:[r10], r11",
@@ -117,7 +119,7 @@ fn forget(start: usize, size: usize) {
 }
 
 /// Runs `f` inside the runtime, if the caller is anybody.
-fn inside<R>(call: &mut Call, f: impl FnOnce() -> R) -> R {
+pub fn inside<R>(call: &mut Call, f: impl FnOnce() -> R) -> R {
     match call.strand() {
         Some(s) => {
             s.enter();
@@ -134,7 +136,8 @@ fn born(call: &mut Call, p: *mut c_void, size: usize) -> *mut c_void {
     if !p.is_null() {
         let (thread, stack) = who(call);
         inside(call, || {
-            forget(p as usize, size);
+            // Up to the end of the last cell: what lies between two blocks is the C library's.
+            forget(p as usize, size.next_multiple_of(8));
             RT.heap.allocated(p as usize, size, thread, stack);
         });
     }
@@ -254,7 +257,7 @@ pub fn allocate_aligned(call: &mut Call, align: usize, size: usize) -> *mut c_vo
 }
 
 /// Frees what the program allocated.
-pub fn release(call: &mut Call, p: *mut c_void) {
+pub(crate) fn release(call: &mut Call, p: *mut c_void) {
     if !p.is_null() && dies(call, p) {
         // SAFETY: the program's own call.
         unsafe { libc::free(p) };

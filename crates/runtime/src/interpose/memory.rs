@@ -5,9 +5,15 @@
 //! thread that has none, go straight to the C library.
 
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
 
+use deadheat_detect::entry::{MASK, same_step_covers};
+
+use crate::abi::tls;
+use crate::history::Touch;
 use crate::interpose::{Call, Real};
+use crate::runtime::RT;
+use crate::shadow::REGION;
 use crate::strand::Strand;
 use crate::{interpose, with_caller};
 
@@ -45,11 +51,13 @@ macro_rules! leaf {
 
             static REAL: $crate::interpose::Real = $crate::interpose::Real::new();
 
+            #[allow(clippy::missing_safety_doc)]
             #[unsafe(naked)]
             #[cfg_attr(not(feature = "wrap"), unsafe(export_name = stringify!($name)))]
             #[cfg_attr(feature = "wrap", unsafe(export_name = concat!("__wrap_", stringify!($name))))]
             pub unsafe extern "C" fn entry() {
                 core::arch::naked_asm!(
+                    $crate::weakly!($name),
                     $crate::before_tls!(),
                     "mov r11, qword ptr [rip + __deadheat_strand@GOTTPOFF]",
                     "mov r11, qword ptr fs:[r11]",
@@ -94,32 +102,84 @@ macro_rules! leaf {
             #[allow(clippy::missing_safety_doc)]
             pub unsafe extern "C" fn body($($arg: $ty),*) -> $ret {
                 let $real = real();
-                #[allow(unused_mut)]
-                let mut $call = $crate::interpose::Call::begin(entry as *const () as u64);
+                let $call = || $crate::interpose::Call::begin(entry as *const () as u64);
                 $body
             }
         }
     )* };
 }
 
+/// How many bytes from the front of `[addr, addr + n)` this step has touched in this way already, looked at as far as one
+/// block of shadow reaches. This is the quick look before the work of a call: it takes nothing and changes nothing.
+#[inline(always)]
+fn been(s: &Strand, addr: usize, n: usize, touch: Touch) -> usize {
+    if n == 0 || addr == 0 {
+        return 0;
+    }
+    let Some(cells) = RT.shadow.existing(addr) else { return 0 };
+    let cells: *const AtomicU64 = cells.cast();
+    let (base, span, kind) = (s.step_base, s.step_span, touch.bits());
+    let end = (addr + n).min((addr | (REGION - 1)) + 1);
+    let has = |at: usize, need: u64| {
+        let cell = cells.wrapping_add((at / 8 - addr / 8) * 2);
+        // SAFETY: the cell lies in the block that the shadow gave.
+        let word = |i: usize| unsafe { &*cell.add(i) }.load(Ordering::Relaxed);
+        // A word that stands alone is the first.
+        same_step_covers(word(0), base, span, need) || same_step_covers(word(1), base, span, need)
+    };
+    let mut at = addr & !7;
+    if at != addr || end - at < 8 {
+        let mut mask = 0xff << (addr - at);
+        if end - at < 8 {
+            mask &= 0xff >> (8 - (end - at));
+        }
+        if !has(at, mask | kind) {
+            return 0;
+        }
+        at += 8;
+    }
+    while at + 8 <= end && has(at, MASK | kind) {
+        at += 8;
+    }
+    if at < end && end - at < 8 && has(at, 0xff >> (8 - (end - at)) | kind) {
+        at = end;
+    }
+    at.min(end) - addr
+}
+
+/// Has this step touched all of it in this way?
+#[inline(always)]
+pub fn been_everywhere(p: *const c_void, n: usize, touch: Touch) -> bool {
+    match tls::me() {
+        Some(s) => been(s, p as usize, n, touch) == n,
+        None => true,
+    }
+}
+
 leaf! {
     unsafe fn memcpy(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void
         = "mov rax, rdi; mov rcx, rdx; rep movsb; ret" |call, real| {
-        call.copies(to, from, n);
+        if !(been_everywhere(from, n, Touch::Read) && been_everywhere(to, n, Touch::Write)) {
+            call().copies(to, from, n);
+        }
         // SAFETY: the program's own call.
         unsafe { real(to, from, n) }
     }
 
     unsafe fn memmove(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void
         = "mov rax, rdi; mov rcx, rdx; mov r11, rdi; sub r11, rsi; cmp r11, rdx; jb 4f; rep movsb; ret; 4: lea rsi, [rsi + rdx - 1]; lea rdi, [rdi + rdx - 1]; std; rep movsb; cld; ret" |call, real| {
-        call.copies(to, from, n);
+        if !(been_everywhere(from, n, Touch::Read) && been_everywhere(to, n, Touch::Write)) {
+            call().copies(to, from, n);
+        }
         // SAFETY: the program's own call.
         unsafe { real(to, from, n) }
     }
 
     unsafe fn memset(to: *mut c_void, byte: c_int, n: usize) -> *mut c_void
         = "mov r11, rdi; mov eax, esi; mov rcx, rdx; rep stosb; mov rax, r11; ret" |call, real| {
-        call.writes(to, n);
+        if !been_everywhere(to, n, Touch::Write) {
+            call().writes(to, n);
+        }
         // SAFETY: the program's own call.
         unsafe { real(to, byte, n) }
     }
@@ -129,8 +189,11 @@ leaf! {
         // SAFETY: the program's own call.
         let result = unsafe { real(a, b, n) };
         let read = if result == 0 { n } else { differ_at(a, b, n) };
-        call.reads(a, read);
-        call.reads(b, read);
+        if !(been_everywhere(a, read, Touch::Read) && been_everywhere(b, read, Touch::Read)) {
+            let mut call = call();
+            call.reads(a, read);
+            call.reads(b, read);
+        }
         result
     }
 
@@ -139,8 +202,11 @@ leaf! {
         // SAFETY: the program's own call.
         let result = unsafe { real(a, b, n) };
         let read = if result == 0 { n } else { differ_at(a, b, n) };
-        call.reads(a, read);
-        call.reads(b, read);
+        if !(been_everywhere(a, read, Touch::Read) && been_everywhere(b, read, Touch::Read)) {
+            let mut call = call();
+            call.reads(a, read);
+            call.reads(b, read);
+        }
         result
     }
 }
@@ -266,19 +332,25 @@ interpose! {
 // The compiler's own copies, most of them assignments of structures: the innermost frame is the line itself.
 with_caller! {
     unsafe fn __tsan_memcpy(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void {
-        Call::at_line(|call| call.copies(to, from, n));
+        if !(been_everywhere(from, n, Touch::Read) && been_everywhere(to, n, Touch::Write)) {
+            Call::at_line(|call| call.copies(to, from, n));
+        }
         // SAFETY: the program's own copy.
         unsafe { memcpy::real()(to, from, n) }
     }
 
     unsafe fn __tsan_memmove(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void {
-        Call::at_line(|call| call.copies(to, from, n));
+        if !(been_everywhere(from, n, Touch::Read) && been_everywhere(to, n, Touch::Write)) {
+            Call::at_line(|call| call.copies(to, from, n));
+        }
         // SAFETY: the program's own copy.
         unsafe { memmove::real()(to, from, n) }
     }
 
     unsafe fn __tsan_memset(to: *mut c_void, byte: c_int, n: usize) -> *mut c_void {
-        Call::at_line(|call| call.writes(to, n));
+        if !been_everywhere(to, n, Touch::Write) {
+            Call::at_line(|call| call.writes(to, n));
+        }
         // SAFETY: the program's own memory.
         unsafe { memset::real()(to, byte, n) }
     }

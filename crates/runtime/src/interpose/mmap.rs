@@ -8,7 +8,7 @@ use std_alloc::vec::Vec;
 use crate::access::leave;
 use crate::interpose;
 use crate::interpose::Call;
-use crate::interpose::malloc::{fresh, given_up};
+use crate::interpose::malloc::{fresh, given_up, inside};
 use crate::runtime::RT;
 use crate::sync::Locked;
 
@@ -138,10 +138,10 @@ interpose! {
     }
 
     unsafe fn shmdt(p: *const c_void) -> c_int |call, real| {
-        if call.strand().is_some() {
-            if let Some((start, len)) = describe(p as usize) {
-                unmaps(&mut call, start, len);
-            }
+        if call.strand().is_some()
+            && let Some((start, len)) = inside(&mut call, || describe(p as usize))
+        {
+            unmaps(&mut call, start, len);
         }
         // SAFETY: the program's own call.
         unsafe { real(p) }

@@ -2,7 +2,9 @@
 
 use core::ffi::{c_char, c_int, c_long};
 
+use crate::history::Touch;
 use crate::interpose::Call;
+use crate::interpose::memory::been_everywhere;
 use crate::{interpose, leaf};
 
 type Str = *const c_char;
@@ -113,7 +115,9 @@ leaf! {
     unsafe fn strlen(p: Str) -> usize = "xor eax, eax; 4: cmp byte ptr [rdi + rax], 0; je 5f; inc rax; jmp 4b; 5: ret" |call, real| {
         // SAFETY: the program's own call.
         let n = unsafe { real(p) };
-        call.reads(p.cast(), n + 1);
+        if !been_everywhere(p.cast(), n + 1, Touch::Read) {
+            call().reads(p.cast(), n + 1);
+        }
         n
     }
 }
