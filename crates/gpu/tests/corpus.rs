@@ -14,7 +14,12 @@ fn corpus() -> PathBuf {
 }
 
 fn line_of(source: &str, mark: &str) -> u32 {
-    let n = source.lines().position(|l| l.rsplit("//").next().is_some_and(|c| c.split_whitespace().any(|w| w == mark)) && !l.starts_with("// check"));
+    let n = source.lines().position(|l| {
+        l.rsplit("//")
+            .next()
+            .is_some_and(|c| c.split_whitespace().any(|w| w == mark))
+            && !l.starts_with("// check")
+    });
     n.unwrap_or_else(|| panic!("no mark {mark}")) as u32 + 1
 }
 
@@ -35,18 +40,25 @@ fn expected(source: &str, text: &str) -> BTreeSet<String> {
 
 fn run(file: &Path) -> (usize, Vec<String>) {
     let source = std::fs::read_to_string(file).expect("corpus file");
-    let ptx = to_ptx(file, &Default::default()).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+    let ptx =
+        to_ptx(file, &Default::default()).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
     let mut failures = Vec::new();
     let mut count = 0;
     for line in source.lines().filter_map(|l| l.strip_prefix("// check ")) {
         let (what, expect) = line.split_once("=>").expect("=> in a check line");
         let mut words: Vec<String> = what.split_whitespace().map(str::to_string).collect();
         let kernel = words.remove(0);
-        let mut args = vec![file.display().to_string(), "--kernel".into(), kernel.clone()];
+        let mut args = vec![
+            file.display().to_string(),
+            "--kernel".into(),
+            kernel.clone(),
+        ];
         args.extend(words);
         let want = expected(&source, expect);
         for mode in ["both", "addr", "stmt", "static"] {
-            let mut p = cli::parse(&args).unwrap_or_else(|e| panic!("{line}: {e}")).check;
+            let mut p = cli::parse(&args)
+                .unwrap_or_else(|e| panic!("{line}: {e}"))
+                .check;
             p.workers = 1;
             p.analyze = mode == "static";
             p.options.scheme = match mode {
@@ -66,7 +78,11 @@ fn run(file: &Path) -> (usize, Vec<String>) {
                 .map(|f| {
                     let mut lines: Vec<u32> = f.accesses.iter().map(|a| a.line).collect();
                     lines.sort_unstable();
-                    let kind = if f.kind == "data-race" { "race" } else { &f.kind };
+                    let kind = if f.kind == "data-race" {
+                        "race"
+                    } else {
+                        &f.kind
+                    };
                     format!("{kind} {lines:?}")
                 })
                 .collect();
@@ -90,17 +106,33 @@ fn every_kernel_gives_what_its_line_says() {
     let mut files: Vec<PathBuf> = std::fs::read_dir(corpus())
         .expect("tests/gpu")
         .filter_map(|e| e.ok().map(|e| e.path()))
-        .filter(|p| p.extension().is_some_and(|e| e == "cu" || (e == "cl" && libclc().is_some())))
+        .filter(|p| {
+            p.extension()
+                .is_some_and(|e| e == "cu" || (e == "cl" && libclc().is_some()))
+        })
         .collect();
     files.sort();
     let only = std::env::var("CORPUS").unwrap_or_default();
     let mut failures = Vec::new();
     let mut count = 0;
-    for f in files.iter().filter(|f| f.display().to_string().contains(&only)) {
+    for f in files
+        .iter()
+        .filter(|f| f.display().to_string().contains(&only))
+    {
         let (n, bad) = run(f);
         count += n;
-        failures.extend(bad.into_iter().map(|b| format!("{}: {b}", f.file_name().unwrap_or_default().to_string_lossy())));
+        failures.extend(bad.into_iter().map(|b| {
+            format!(
+                "{}: {b}",
+                f.file_name().unwrap_or_default().to_string_lossy()
+            )
+        }));
     }
     println!("{count} checks");
-    assert!(failures.is_empty(), "{} of {count} failed:\n{}", failures.len(), failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} of {count} failed:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
 }

@@ -67,10 +67,14 @@ impl Dice {
 /// Parses, loads and, if there is a kernel, runs with a small step limit.
 fn swallow(text: &str) {
     let memory = Memory::new();
-    let Ok(loaded) = Loaded::new(text, &memory) else { return };
+    let Ok(loaded) = Loaded::new(text, &memory) else {
+        return;
+    };
     let names: Vec<String> = loaded.module.kernels().map(|k| k.name.clone()).collect();
     for name in names {
-        let Ok(p) = loaded.program(&name) else { continue };
+        let Ok(p) = loaded.program(&name) else {
+            continue;
+        };
         let buffer = memory.alloc("buffer", 4096, false).expect("memory");
         let mut params = buffer.to_le_bytes().to_vec();
         params.extend(3u32.to_le_bytes());
@@ -86,7 +90,10 @@ fn swallow(text: &str) {
             grid_id: 1,
         };
         for scheme in [Scheme::Both, Scheme::Off] {
-            let o = Options { scheme, ..Options::default() };
+            let o = Options {
+                scheme,
+                ..Options::default()
+            };
             let _ = check::run(&p, &memory, &l, o, Vec::new(), &|_| {});
         }
     }
@@ -110,7 +117,26 @@ fn cut_anywhere() {
 #[test]
 fn flipped_and_spliced() {
     let words: Vec<&str> = KERNEL.split_inclusive([' ', '\n', ',', ';']).collect();
-    let odd = ["", "{", "}", "[", "%r1", "%rd99", "-1", "0xffffffffffffffff", "18446744073709551615", ".b128", "<4294967295>", ";", "bra", "\"", "@", "$loop", "%tid.x", "0f3F800000"];
+    let odd = [
+        "",
+        "{",
+        "}",
+        "[",
+        "%r1",
+        "%rd99",
+        "-1",
+        "0xffffffffffffffff",
+        "18446744073709551615",
+        ".b128",
+        "<4294967295>",
+        ";",
+        "bra",
+        "\"",
+        "@",
+        "$loop",
+        "%tid.x",
+        "0f3F800000",
+    ];
     let mut d = Dice(0x1234_5678_9abc_def1);
     for _ in 0..4000 {
         let mut w: Vec<&str> = words.clone();
@@ -159,11 +185,15 @@ fn deep_and_large_things_end_in_an_error() {
     assert!(Loaded::new(&large, &Memory::new()).is_err());
     let endless = format!("{head}.entry k() {{ l: bra l; }}");
     swallow(&endless);
-    let recursion = format!("{head}.func f() {{ call.uni f; ret; }} .entry k() {{ call.uni f; ret; }}");
+    let recursion =
+        format!("{head}.func f() {{ call.uni f; ret; }} .entry k() {{ call.uni f; ret; }}");
     swallow(&recursion);
-    let unknown = format!("{head}.entry k() {{\n .reg .b32 %r<3>;\n frobnicate.u32 %r1, %r2, 3;\n}}");
+    let unknown =
+        format!("{head}.entry k() {{\n .reg .b32 %r<3>;\n frobnicate.u32 %r1, %r2, 3;\n}}");
     let l = Loaded::new(&unknown, &Memory::new()).expect("it parses");
-    let e = l.program("k").expect_err("the machine has no such instruction");
+    let e = l
+        .program("k")
+        .expect_err("the machine has no such instruction");
     assert_eq!(e.line, 6);
     assert!(e.what.contains("frobnicate.u32"), "{e}");
 }

@@ -89,13 +89,37 @@ fn fold(op: Bv, a: u64, b: u64, w: u8) -> u64 {
         Bv::And => a & b,
         Bv::Or => a | b,
         Bv::Xor => a ^ b,
-        Bv::Shl => if b >= u64::from(w) { 0 } else { a << b },
-        Bv::LShr => if b >= u64::from(w) { 0 } else { a >> b },
+        Bv::Shl => {
+            if b >= u64::from(w) {
+                0
+            } else {
+                a << b
+            }
+        }
+        Bv::LShr => {
+            if b >= u64::from(w) {
+                0
+            } else {
+                a >> b
+            }
+        }
         Bv::AShr => (x >> b.min(u64::from(w) - 1)) as u64,
         Bv::UDiv => a.checked_div(b).unwrap_or(u64::MAX),
         Bv::URem => a.checked_rem(b).unwrap_or(a),
-        Bv::SDiv => if y == 0 { u64::MAX } else { x.wrapping_div(y) as u64 },
-        Bv::SRem => if y == 0 { a } else { x.wrapping_rem(y) as u64 },
+        Bv::SDiv => {
+            if y == 0 {
+                u64::MAX
+            } else {
+                x.wrapping_div(y) as u64
+            }
+        }
+        Bv::SRem => {
+            if y == 0 {
+                a
+            } else {
+                x.wrapping_rem(y) as u64
+            }
+        }
     };
     r & mask(w)
 }
@@ -142,7 +166,14 @@ impl Arena {
         let w = self.width(a);
         match (self.as_const(a), self.as_const(b)) {
             (Some(x), Some(y)) => return self.constant(fold(op, x, y, w), w),
-            (_, Some(0)) if matches!(op, Bv::Add | Bv::Sub | Bv::Or | Bv::Xor | Bv::Shl | Bv::LShr | Bv::AShr) => return a,
+            (_, Some(0))
+                if matches!(
+                    op,
+                    Bv::Add | Bv::Sub | Bv::Or | Bv::Xor | Bv::Shl | Bv::LShr | Bv::AShr
+                ) =>
+            {
+                return a;
+            }
             (Some(0), _) if matches!(op, Bv::Add | Bv::Or | Bv::Xor) => return b,
             (_, Some(1)) if matches!(op, Bv::Mul | Bv::UDiv | Bv::SDiv) => return a,
             _ => {}
@@ -156,13 +187,21 @@ impl Arena {
             return e;
         }
         if let Some(v) = self.as_const(e) {
-            let v = if sign && w > from { signed(v, from) as u64 } else { v };
+            let v = if sign && w > from {
+                signed(v, from) as u64
+            } else {
+                v
+            };
             return self.constant(v, w);
         }
         if w < from {
             return self.add(Node::Cut(e, w));
         }
-        self.add(if sign { Node::Sext(e, w) } else { Node::Zext(e, w) })
+        self.add(if sign {
+            Node::Sext(e, w)
+        } else {
+            Node::Zext(e, w)
+        })
     }
 
     pub fn cmp(&mut self, p: Pred, a: Ex, b: Ex) -> Ex {
@@ -200,7 +239,11 @@ impl Arena {
     fn children(&self, e: Ex) -> Vec<Ex> {
         match self.node(e) {
             Node::Const(..) | Node::Var(..) => vec![],
-            Node::Bin(_, a, b, _) | Node::Cmp(_, a, b) | Node::AndB(a, b) | Node::OrB(a, b) | Node::XorB(a, b) => vec![a, b],
+            Node::Bin(_, a, b, _)
+            | Node::Cmp(_, a, b)
+            | Node::AndB(a, b)
+            | Node::OrB(a, b)
+            | Node::XorB(a, b) => vec![a, b],
             Node::Zext(a, _) | Node::Sext(a, _) | Node::Cut(a, _) | Node::Not(a) => vec![a],
             Node::Ite(c, a, b, _) => vec![c, a, b],
         }
@@ -231,7 +274,13 @@ impl Arena {
         self.eval_memo(e, of, &mut memo, 0)
     }
 
-    fn eval_memo(&self, e: Ex, of: &dyn Fn(Var) -> Option<u64>, memo: &mut HashMap<Ex, u64>, depth: u32) -> Option<u64> {
+    fn eval_memo(
+        &self,
+        e: Ex,
+        of: &dyn Fn(Var) -> Option<u64>,
+        memo: &mut HashMap<Ex, u64>,
+        depth: u32,
+    ) -> Option<u64> {
         if let Some(v) = memo.get(&e) {
             return Some(*v);
         }
@@ -257,14 +306,27 @@ impl Arena {
             Node::AndB(a, b) => go(a)? & go(b)?,
             Node::OrB(a, b) => go(a)? | go(b)?,
             Node::XorB(a, b) => go(a)? ^ go(b)?,
-            Node::Ite(c, a, b, _) => if go(c)? == 1 { go(a)? } else { go(b)? },
+            Node::Ite(c, a, b, _) => {
+                if go(c)? == 1 {
+                    go(a)?
+                } else {
+                    go(b)?
+                }
+            }
         };
         memo.insert(e, v);
         Some(v)
     }
 
     /// Writes definitions of `e` and all below it as SMT-LIB; variables are named by `name`. Returns `e`'s name.
-    pub fn smt(&self, e: Ex, tag: &str, out: &mut String, done: &mut HashMap<Ex, String>, name: &dyn Fn(Var) -> String) -> String {
+    pub fn smt(
+        &self,
+        e: Ex,
+        tag: &str,
+        out: &mut String,
+        done: &mut HashMap<Ex, String>,
+        name: &dyn Fn(Var) -> String,
+    ) -> String {
         if let Some(n) = done.get(&e) {
             return n.clone();
         }
@@ -280,10 +342,26 @@ impl Arena {
             }
             let get = |k: Ex| done.get(&k).cloned().unwrap_or_default();
             let w = self.width(x);
-            let boolean = !matches!(self.node(x), Node::Const(..) | Node::Var(..) | Node::Bin(..) | Node::Zext(..) | Node::Sext(..) | Node::Cut(..) | Node::Ite(..));
+            let boolean = !matches!(
+                self.node(x),
+                Node::Const(..)
+                    | Node::Var(..)
+                    | Node::Bin(..)
+                    | Node::Zext(..)
+                    | Node::Sext(..)
+                    | Node::Cut(..)
+                    | Node::Ite(..)
+            );
             let body = match self.node(x) {
                 Node::Const(v, 1) => {
-                    done.insert(x, if v == 1 { "true".into() } else { "false".into() });
+                    done.insert(
+                        x,
+                        if v == 1 {
+                            "true".into()
+                        } else {
+                            "false".into()
+                        },
+                    );
                     continue;
                 }
                 Node::Const(v, w) => {
@@ -333,7 +411,11 @@ impl Arena {
                 Node::Ite(c, a, b, _) => format!("(ite {} {} {})", get(c), get(a), get(b)),
             };
             let n = format!("{tag}{}", x.0);
-            let sort = if boolean || w == 1 { "Bool".to_string() } else { format!("(_ BitVec {w})") };
+            let sort = if boolean || w == 1 {
+                "Bool".to_string()
+            } else {
+                format!("(_ BitVec {w})")
+            };
             let _ = writeln!(out, "(define-fun {n} () {sort} {body})");
             done.insert(x, n);
         }

@@ -71,13 +71,29 @@ pub struct Analysis {
 pub fn run(scene: &Scene<'_>, launch: &Launch) -> Analysis {
     let mut out = Analysis::default();
     let p = scene.program;
-    let Some(f) = scene.module.functions.get(p.kernel_func as usize) else { return out };
+    let Some(f) = scene.module.functions.get(p.kernel_func as usize) else {
+        return out;
+    };
     let Ok(cfg) = Cfg::build(f) else { return out };
     let leave = |out: &mut Analysis, why: &str| {
-        out.notes.push(format!("the analyzer leaves `{}` to the run: {why}", crate::frontend::names::short(&p.kernel)));
+        out.notes.push(format!(
+            "the analyzer leaves `{}` to the run: {why}",
+            crate::frontend::names::short(&p.kernel)
+        ));
     };
     let elsewhere = p.sites.iter().zip(&p.ops).any(|(s, o)| {
-        s.func != p.kernel_func && matches!(o.kind, Kind::Ld { space: Space::Shared | Space::Global | Space::Generic, .. } | Kind::St { space: Space::Shared | Space::Global | Space::Generic, .. } | Kind::Atom { .. } | Kind::Bar { .. })
+        s.func != p.kernel_func
+            && matches!(
+                o.kind,
+                Kind::Ld {
+                    space: Space::Shared | Space::Global | Space::Generic,
+                    ..
+                } | Kind::St {
+                    space: Space::Shared | Space::Global | Space::Generic,
+                    ..
+                } | Kind::Atom { .. }
+                    | Kind::Bar { .. }
+            )
     });
     if elsewhere {
         leave(&mut out, "it calls functions that were not inlined");
@@ -97,10 +113,17 @@ pub fn run(scene: &Scene<'_>, launch: &Launch) -> Analysis {
     };
     let solver = solver::Solver::find();
     let no_solver = solver.is_none();
-    let ordered = |s: Strength| matches!(s, Strength::Acquire(_) | Strength::Release(_) | Strength::AcqRel(_));
+    let ordered = |s: Strength| {
+        matches!(
+            s,
+            Strength::Acquire(_) | Strength::Release(_) | Strength::AcqRel(_)
+        )
+    };
     let fences = p.ops.iter().any(|o| match o.kind {
         Kind::Fence(_) => true,
-        Kind::Ld { strength, .. } | Kind::St { strength, .. } | Kind::Atom { strength, .. } => ordered(strength),
+        Kind::Ld { strength, .. } | Kind::St { strength, .. } | Kind::Atom { strength, .. } => {
+            ordered(strength)
+        }
         _ => false,
     });
     let mut judge = Judge {
@@ -124,7 +147,11 @@ pub fn run(scene: &Scene<'_>, launch: &Launch) -> Analysis {
                 continue;
             }
             pairs += 1;
-            let verdict = if pairs > MAX_PAIRS { Verdict::Monitor } else { judge.judge(a, b) };
+            let verdict = if pairs > MAX_PAIRS {
+                Verdict::Monitor
+            } else {
+                judge.judge(a, b)
+            };
             match verdict {
                 Verdict::Safe => out.summary.safe += 1,
                 Verdict::Monitor => {
@@ -134,14 +161,33 @@ pub fn run(scene: &Scene<'_>, launch: &Launch) -> Analysis {
                 }
                 Verdict::Race(w) => {
                     out.summary.races += 1;
-                    let side = |s: &Site, k: usize| Side { pc: s.pc, what: s.what, block: w.blocks[k], thread: w.threads[k], phase: 0 };
+                    let side = |s: &Site, k: usize| Side {
+                        pc: s.pc,
+                        what: s.what,
+                        block: w.blocks[k],
+                        thread: w.threads[k],
+                        phase: 0,
+                    };
                     let space = a.space.unwrap_or(Space::Shared);
-                    let mut f = static_race(scene, &side(a, 0), &side(b, 1), w.relation, scene.memory(space, w.addr));
+                    let mut f = static_race(
+                        scene,
+                        &side(a, 0),
+                        &side(b, 1),
+                        w.relation,
+                        scene.memory(space, w.addr),
+                    );
                     f.space = space.to_string();
-                    if (f.accesses[1].file.as_str(), f.accesses[1].line) < (f.accesses[0].file.as_str(), f.accesses[0].line) {
+                    if (f.accesses[1].file.as_str(), f.accesses[1].line)
+                        < (f.accesses[0].file.as_str(), f.accesses[0].line)
+                    {
                         f.accesses.swap(0, 1);
                     }
-                    let twin = |g: &GpuFinding| g.accesses.iter().zip(&f.accesses).all(|(x, y)| x.file == y.file && x.line == y.line);
+                    let twin = |g: &GpuFinding| {
+                        g.accesses
+                            .iter()
+                            .zip(&f.accesses)
+                            .all(|(x, y)| x.file == y.file && x.line == y.line)
+                    };
                     if !out.findings.iter().any(twin) || f.accesses[0].line == 0 {
                         out.findings.push(f);
                     }
@@ -157,15 +203,25 @@ pub fn run(scene: &Scene<'_>, launch: &Launch) -> Analysis {
             out.summary.monitored
         ));
     } else if judge.undecided > 0 {
-        out.notes.push(format!("z3 gave no answer for {} questions; those pairs are left to the run", judge.undecided));
+        out.notes.push(format!(
+            "z3 gave no answer for {} questions; those pairs are left to the run",
+            judge.undecided
+        ));
     }
     if pairs > MAX_PAIRS {
-        out.notes.push(format!("{} pairs of accesses beyond the first {MAX_PAIRS} are left to the run", pairs - MAX_PAIRS));
+        out.notes.push(format!(
+            "{} pairs of accesses beyond the first {MAX_PAIRS} are left to the run",
+            pairs - MAX_PAIRS
+        ));
     }
     out.plan = vec![Monitor::Always; p.ops.len()];
     out.summary.recorded = keep.iter().filter(|k| **k).count() as u32;
     for (s, keep) in sites.iter().zip(keep) {
-        out.plan[s.pc as usize] = if keep { reduced(&v, &phases, s, scene) } else { Monitor::Never };
+        out.plan[s.pc as usize] = if keep {
+            reduced(&v, &phases, s, scene)
+        } else {
+            Monitor::Never
+        };
     }
     out
 }
@@ -175,11 +231,24 @@ fn reduced(v: &Values<'_>, phases: &phases::Phases, s: &Site, scene: &Scene<'_>)
     let one_lane = s.what == What::Read && v.uniform(s.addr) && !scene.independent;
     let depends = v.depends_on_loops(s.addr);
     let block = v.cfg.block_of[s.instr as usize];
-    let free = v.loops.iter().enumerate().any(|(l, lp)| lp.blocks.contains(&block) && !phases.barrier_loops[l]);
-    let varies = depends.iter().any(|l| !phases.barrier_loops[*l as usize] && v.loops[*l as usize].blocks.contains(&block));
+    let free = v
+        .loops
+        .iter()
+        .enumerate()
+        .any(|(l, lp)| lp.blocks.contains(&block) && !phases.barrier_loops[l]);
+    let varies = depends.iter().any(|l| {
+        !phases.barrier_loops[*l as usize] && v.loops[*l as usize].blocks.contains(&block)
+    });
     // Writes of changing values must be seen each time; reads of one place need not.
     let once_per_phase = free && !varies && s.what == What::Read && !scene.independent;
-    if one_lane || once_per_phase { Monitor::Reduced { one_lane, once_per_phase } } else { Monitor::Always }
+    if one_lane || once_per_phase {
+        Monitor::Reduced {
+            one_lane,
+            once_per_phase,
+        }
+    } else {
+        Monitor::Always
+    }
 }
 
 /// The kernel's accesses to shared and global memory.
@@ -200,9 +269,20 @@ fn sites(scene: &Scene<'_>, v: &mut Values<'_>) -> Vec<Site> {
         if !matches!(space, Space::Shared | Space::Global | Space::Generic) {
             continue;
         }
-        let narrow = matches!(op.kind, Kind::Atom { strength: Strength::Relaxed(Scope::Cta) | Strength::Acquire(Scope::Cta) | Strength::Release(Scope::Cta) | Strength::AcqRel(Scope::Cta), .. });
+        let narrow = matches!(
+            op.kind,
+            Kind::Atom {
+                strength: Strength::Relaxed(Scope::Cta)
+                    | Strength::Acquire(Scope::Cta)
+                    | Strength::Release(Scope::Cta)
+                    | Strength::AcqRel(Scope::Cta),
+                ..
+            }
+        );
         let i = v.f.body[info.index as usize].clone();
-        let Some(mem) = i.args.iter().find(|a| matches!(a, Operand::Mem(..))) else { continue };
+        let Some(mem) = i.args.iter().find(|a| matches!(a, Operand::Mem(..))) else {
+            continue;
+        };
         let addr = v.address(info.index, mem);
         let space = match space {
             Space::Shared => Some(Space::Shared),
@@ -218,8 +298,12 @@ fn sites(scene: &Scene<'_>, v: &mut Values<'_>) -> Vec<Site> {
             addr
         };
         let value = match (what, i.args.last()) {
-            (What::Write, Some(Operand::Reg(r))) if !v.f.regs[r.0 as usize].1.float() => Some(v.reg(*r)),
-            (What::Write, Some(Operand::Imm(x))) => Some(v.arena.constant(*x as u64, (size * 8).min(64) as u8)),
+            (What::Write, Some(Operand::Reg(r))) if !v.f.regs[r.0 as usize].1.float() => {
+                Some(v.reg(*r))
+            }
+            (What::Write, Some(Operand::Imm(x))) => {
+                Some(v.arena.constant(*x as u64, (size * 8).min(64) as u8))
+            }
             _ => None,
         };
         let block = v.cfg.block_of[info.index as usize];
@@ -232,10 +316,24 @@ fn sites(scene: &Scene<'_>, v: &mut Values<'_>) -> Vec<Site> {
             exact = false;
         }
         // In a loop whose end is not known, an iteration may not happen.
-        if v.loops.iter().any(|l| l.blocks.contains(&block) && l.trip.is_none() && !l.header_exit) {
+        if v.loops
+            .iter()
+            .any(|l| l.blocks.contains(&block) && l.trip.is_none() && !l.header_exit)
+        {
             exact = false;
         }
-        out.push(Site { instr: info.index, pc: pc as u32, what, size, addr, space, value, conds, exact, narrow });
+        out.push(Site {
+            instr: info.index,
+            pc: pc as u32,
+            what,
+            size,
+            addr,
+            space,
+            value,
+            conds,
+            exact,
+            narrow,
+        });
     }
     out
 }

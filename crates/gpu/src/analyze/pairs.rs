@@ -82,7 +82,11 @@ impl Judge<'_, '_> {
         }
         if a.what == What::Atomic && b.what == What::Atomic {
             let narrow = (a.narrow || b.narrow) && a.space != Some(Space::Shared);
-            return if narrow { Verdict::Monitor } else { Verdict::Safe };
+            return if narrow {
+                Verdict::Monitor
+            } else {
+                Verdict::Safe
+            };
         }
         match (a.space, b.space) {
             (Some(x), Some(y)) if x != y => return Verdict::Safe,
@@ -96,7 +100,9 @@ impl Judge<'_, '_> {
         let same = a.instr == b.instr;
         let mut questions: Vec<(Between, Option<usize>, Way, Way)> = Vec::new();
         for (k, (_, reached)) in self.phases.starts.iter().enumerate() {
-            let (Some(x), Some(y)) = (reached.get(&a.instr), reached.get(&b.instr)) else { continue };
+            let (Some(x), Some(y)) = (reached.get(&a.instr), reached.get(&b.instr)) else {
+                continue;
+            };
             for &p in x {
                 for &q in y {
                     if self.launch.block.iter().product::<u32>() > self.warp_size {
@@ -132,7 +138,11 @@ impl Judge<'_, '_> {
                 }
             }
         }
-        if monitor { Verdict::Monitor } else { Verdict::Safe }
+        if monitor {
+            Verdict::Monitor
+        } else {
+            Verdict::Safe
+        }
     }
 
     fn values_known(&self, a: &Site, b: &Site) -> bool {
@@ -140,7 +150,15 @@ impl Judge<'_, '_> {
     }
 
     /// None: not decided. Some(None): impossible. Some(Some(w)): possible, for example w.
-    fn ask(&mut self, a: &Site, b: &Site, between: Between, start: Option<usize>, p: Way, q: Way) -> Option<Option<Witness>> {
+    fn ask(
+        &mut self,
+        a: &Site,
+        b: &Site,
+        between: Between,
+        start: Option<usize>,
+        p: Way,
+        q: Way,
+    ) -> Option<Option<Witness>> {
         let mut text = String::new();
         let names = self.problem(&mut text, a, b, between, start, p, q)?;
         self.asked += 1;
@@ -159,18 +177,35 @@ impl Judge<'_, '_> {
                 Between::Lanes => Relation::SameWarp,
                 Between::Blocks => Relation::Blocks,
             };
-            Witness { threads: [v[0] as u32, v[1] as u32], blocks: [v[2] as u32, v[3] as u32], addr: v[4], relation }
+            Witness {
+                threads: [v[0] as u32, v[1] as u32],
+                blocks: [v[2] as u32, v[3] as u32],
+                addr: v[4],
+                relation,
+            }
         }))
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn problem(&self, t: &mut String, a: &Site, b: &Site, between: Between, start: Option<usize>, p: Way, q: Way) -> Option<Vec<String>> {
+    fn problem(
+        &self,
+        t: &mut String,
+        a: &Site,
+        b: &Site,
+        between: Between,
+        start: Option<usize>,
+        p: Way,
+        q: Way,
+    ) -> Option<Vec<String>> {
         let [bx, by, bz] = self.launch.block;
         let [gx, gy, gz] = self.launch.grid;
         let across = between == Between::Blocks;
         for n in 1..=2 {
             for (ax, limit) in [("x", bx), ("y", by), ("z", bz)] {
-                let _ = writeln!(t, "(declare-const t{n}{ax} (_ BitVec 32))(assert (bvult t{n}{ax} (_ bv{limit} 32)))");
+                let _ = writeln!(
+                    t,
+                    "(declare-const t{n}{ax} (_ BitVec 32))(assert (bvult t{n}{ax} (_ bv{limit} 32)))"
+                );
             }
             let _ = writeln!(
                 t,
@@ -179,7 +214,10 @@ impl Judge<'_, '_> {
             );
             if n == 1 || across {
                 for (ax, limit) in [("x", gx), ("y", gy), ("z", gz)] {
-                    let _ = writeln!(t, "(declare-const c{n}{ax} (_ BitVec 32))(assert (bvult c{n}{ax} (_ bv{limit} 32)))");
+                    let _ = writeln!(
+                        t,
+                        "(declare-const c{n}{ax} (_ BitVec 32))(assert (bvult c{n}{ax} (_ bv{limit} 32)))"
+                    );
                 }
             } else {
                 for ax in ["x", "y", "z"] {
@@ -197,7 +235,12 @@ impl Judge<'_, '_> {
         let _ = match between {
             Between::Warps => writeln!(t, "(assert (not (= {} {})))", warp(1), warp(2)),
             Between::Instruction | Between::Lanes => {
-                writeln!(t, "(assert (= {} {}))(assert (not (= lin1 lin2)))", warp(1), warp(2))
+                writeln!(
+                    t,
+                    "(assert (= {} {}))(assert (not (= lin1 lin2)))",
+                    warp(1),
+                    warp(2)
+                )
             }
             Between::Blocks => writeln!(t, "(assert (not (= blk1 blk2)))"),
         };
@@ -229,7 +272,10 @@ impl Judge<'_, '_> {
                 let _ = writeln!(t, "(assert {c})");
             }
             if let Some(v) = s.value.filter(|v| !self.v.unknowable(*v)) {
-                values.push((self.v.arena.smt(v, &tag, t, &mut done, &name), self.v.arena.width(v)));
+                values.push((
+                    self.v.arena.smt(v, &tag, t, &mut done, &name),
+                    self.v.arena.width(v),
+                ));
             }
         }
         let (x, y) = (&addrs[0], &addrs[1]);
@@ -251,30 +297,57 @@ impl Judge<'_, '_> {
             let _ = writeln!(t, "(assert (not (= {v} {u})))");
         }
         let _ = writeln!(t, "(define-fun hit () (_ BitVec 64) {x})");
-        Some(["lin1", "lin2", "blk1", "blk2", "hit"].iter().map(|s| (*s).to_string()).collect())
+        Some(
+            ["lin1", "lin2", "blk1", "blk2", "hit"]
+                .iter()
+                .map(|s| (*s).to_string())
+                .collect(),
+        )
     }
 
     /// Declares the iteration in which the phase starts.
     fn phase_iteration(&self, t: &mut String, l: u32, loops: &mut HashMap<(u32, u32), String>) {
         if !loops.contains_key(&(0, l)) {
             let limit = self.v.loops[l as usize].trip.unwrap_or(0) + 1;
-            let _ = writeln!(t, "(declare-const k0_{l} (_ BitVec 64))(assert (bvult k0_{l} (_ bv{limit} 64)))");
+            let _ = writeln!(
+                t,
+                "(declare-const k0_{l} (_ BitVec 64))(assert (bvult k0_{l} (_ bv{limit} 64)))"
+            );
             loops.insert((0, l), format!("k0_{l}"));
         }
     }
 
     /// An access behind a loop in which the phase starts is reached only from the loop's last iteration.
-    fn left_loops(&self, t: &mut String, s: &Site, start: Option<usize>, way: Way, loops: &mut HashMap<(u32, u32), String>) {
-        let Some(at) = start.and_then(|k| self.phases.starts[k].0) else { return };
-        let (from, to) = (self.v.cfg.block_of[at as usize], self.v.cfg.block_of[s.instr as usize]);
+    fn left_loops(
+        &self,
+        t: &mut String,
+        s: &Site,
+        start: Option<usize>,
+        way: Way,
+        loops: &mut HashMap<(u32, u32), String>,
+    ) {
+        let Some(at) = start.and_then(|k| self.phases.starts[k].0) else {
+            return;
+        };
+        let (from, to) = (
+            self.v.cfg.block_of[at as usize],
+            self.v.cfg.block_of[s.instr as usize],
+        );
         for (l, lp) in self.v.loops.iter().enumerate() {
-            if !self.phases.barrier_loops[l] || !lp.blocks.contains(&from) || lp.blocks.contains(&to) {
+            if !self.phases.barrier_loops[l]
+                || !lp.blocks.contains(&from)
+                || lp.blocks.contains(&to)
+            {
                 continue;
             }
             self.phase_iteration(t, l as u32, loops);
             let trip = lp.trip.unwrap_or(0);
             let later = u64::from(way.later >> l & 1 == 1);
-            let last = if lp.header_exit { trip.wrapping_sub(later) } else { trip.wrapping_sub(1) };
+            let last = if lp.header_exit {
+                trip.wrapping_sub(later)
+            } else {
+                trip.wrapping_sub(1)
+            };
             let _ = writeln!(t, "(assert (= k0_{l} (_ bv{last} 64)))");
         }
     }
@@ -295,7 +368,17 @@ impl Judge<'_, '_> {
 
     /// Name of the iteration of loop `l` for side `n`, declared on first use.
     #[allow(clippy::too_many_arguments)]
-    fn iteration(&self, t: &mut String, n: u32, l: u32, s: &Site, start: Option<usize>, way: Way, between: Between, loops: &mut HashMap<(u32, u32), String>) -> Option<String> {
+    fn iteration(
+        &self,
+        t: &mut String,
+        n: u32,
+        l: u32,
+        s: &Site,
+        start: Option<usize>,
+        way: Way,
+        between: Between,
+        loops: &mut HashMap<(u32, u32), String>,
+    ) -> Option<String> {
         if let Some(x) = loops.get(&(n, l)) {
             return Some(x.clone());
         }
@@ -315,11 +398,18 @@ impl Judge<'_, '_> {
         let bit = 1u64 << l;
         let in_step = start.is_some() && self.phases.barrier_loops[l as usize];
         if in_step && way.first & bit != 0 {
-            let _ = writeln!(t, "(define-fun {name} () (_ BitVec 64) (_ bv{} 64))", u64::from(way.later & bit != 0));
+            let _ = writeln!(
+                t,
+                "(define-fun {name} () (_ BitVec 64) (_ bv{} 64))",
+                u64::from(way.later & bit != 0)
+            );
         } else if in_step {
             self.phase_iteration(t, l, loops);
             let off = u64::from(way.later & bit != 0);
-            let _ = writeln!(t, "(define-fun {name} () (_ BitVec 64) (bvadd k0_{l} (_ bv{off} 64)))");
+            let _ = writeln!(
+                t,
+                "(define-fun {name} () (_ BitVec 64) (bvadd k0_{l} (_ bv{off} 64)))"
+            );
         } else if n == 2 && between == Between::Instruction && loops.contains_key(&(1, l)) {
             // the same instruction at the same time is the same iteration
             let _ = writeln!(t, "(define-fun {name} () (_ BitVec 64) k1_{l})");
@@ -332,18 +422,39 @@ impl Judge<'_, '_> {
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn loop_variable(&self, t: &mut String, n: u32, id: u32, s: &Site, start: Option<usize>, way: Way, between: Between, loops: &mut HashMap<(u32, u32), String>, done: &mut HashMap<Ex, String>) -> Option<()> {
+    fn loop_variable(
+        &self,
+        t: &mut String,
+        n: u32,
+        id: u32,
+        s: &Site,
+        start: Option<usize>,
+        way: Way,
+        between: Between,
+        loops: &mut HashMap<(u32, u32), String>,
+        done: &mut HashMap<Ex, String>,
+    ) -> Option<()> {
         let phi = &self.v.phis[id as usize];
         let w = phi.width;
         let k = self.iteration(t, n, phi.loop_id, s, start, way, between, loops)?;
         let me = var_name(n, Var::Listed(id));
         // The iteration cut to the variable's width.
-        let cut = if w == 64 { k.clone() } else { format!("((_ extract {} 0) {k})", w - 1) };
+        let cut = if w == 64 {
+            k.clone()
+        } else {
+            format!("((_ extract {} 0) {k})", w - 1)
+        };
         match &phi.kind {
             PhiKind::Table(list) => {
-                let step = if list.len() > 1 { list[1].wrapping_sub(list[0]) } else { 0 };
+                let step = if list.len() > 1 {
+                    list[1].wrapping_sub(list[0])
+                } else {
+                    0
+                };
                 let m = if w == 64 { u64::MAX } else { (1 << w) - 1 };
-                let even = list.windows(2).all(|x| x[1].wrapping_sub(x[0]) & m == step & m);
+                let even = list
+                    .windows(2)
+                    .all(|x| x[1].wrapping_sub(x[0]) & m == step & m);
                 if even {
                     let _ = writeln!(
                         t,
@@ -366,7 +477,11 @@ impl Judge<'_, '_> {
                 let m = if w == 64 { u64::MAX } else { (1 << w) - 1 };
                 let name = |v: Var| var_name(n, v);
                 let i = self.v.arena.smt(*init, &format!("e{n}_"), t, done, &name);
-                let _ = writeln!(t, "(define-fun {me} () (_ BitVec {w}) (bvadd {i} (bvmul (_ bv{} {w}) {cut})))", step & m);
+                let _ = writeln!(
+                    t,
+                    "(define-fun {me} () (_ BitVec {w}) (bvadd {i} (bvmul (_ bv{} {w}) {cut})))",
+                    step & m
+                );
                 if *guard && w < 64 {
                     let sh = 64 - u32::from(w);
                     let wide = ((*step << sh) as i64 >> sh) as u64;

@@ -55,13 +55,19 @@ pub fn phases(v: &mut Values<'_>, accesses: &[u32]) -> Result<Phases, String> {
     for &b in &barriers {
         let (conds, _) = v.between(entry, v.cfg.block_of[b as usize]);
         if conds.iter().any(|c| !v.uniform(*c) || v.unknowable(*c)) {
-            return Err(format!("not all threads may reach the barrier on line {}", v.f.body[b as usize].loc.line));
+            return Err(format!(
+                "not all threads may reach the barrier on line {}",
+                v.f.body[b as usize].loc.line
+            ));
         }
     }
     let mut barrier_loops = vec![false; v.loops.len()];
     for l in 0..v.loops.len() {
         let lp = &v.loops[l];
-        if !barriers.iter().any(|b| lp.blocks.contains(&v.cfg.block_of[*b as usize])) {
+        if !barriers
+            .iter()
+            .any(|b| lp.blocks.contains(&v.cfg.block_of[*b as usize]))
+        {
             continue;
         }
         if lp.trip.is_none() || round_without_barrier(v, l) {
@@ -73,7 +79,10 @@ pub fn phases(v: &mut Values<'_>, accesses: &[u32]) -> Result<Phases, String> {
     for s in std::iter::once(None).chain(barriers.iter().map(|b| Some(*b))) {
         starts.push((s, reach(v, s, &barrier_loops, accesses)));
     }
-    Ok(Phases { starts, barrier_loops })
+    Ok(Phases {
+        starts,
+        barrier_loops,
+    })
 }
 
 /// Can an iteration of the loop pass no barrier?
@@ -102,7 +111,12 @@ fn round_without_barrier(v: &Values<'_>, l: usize) -> bool {
     false
 }
 
-fn reach(v: &Values<'_>, start: Option<u32>, barrier_loops: &[bool], accesses: &[u32]) -> HashMap<u32, Vec<Way>> {
+fn reach(
+    v: &Values<'_>,
+    start: Option<u32>,
+    barrier_loops: &[bool],
+    accesses: &[u32],
+) -> HashMap<u32, Vec<Way>> {
     let mut out: HashMap<u32, Vec<Way>> = HashMap::new();
     let mut seen = std::collections::HashSet::new();
     let none = Way { later: 0, first: 0 };

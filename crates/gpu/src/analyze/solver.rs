@@ -10,8 +10,15 @@ type Ctx = *mut c_void;
 
 /// A running solver.
 pub enum Solver {
-    Library { lib: libloading::Library, ctx: Ctx },
-    Program { child: Child, input: ChildStdin, output: BufReader<ChildStdout> },
+    Library {
+        lib: libloading::Library,
+        ctx: Ctx,
+    },
+    Program {
+        child: Child,
+        input: ChildStdin,
+        output: BufReader<ChildStdout>,
+    },
 }
 
 const LIBRARIES: [&str; 3] = ["libz3.so.4", "libz3.so", "libz3.dylib"];
@@ -25,7 +32,10 @@ impl Solver {
             Ok(v) if v == "none" => None,
             Ok(v) if v.contains(".so") || v.contains(".dylib") => Self::library(&v),
             Ok(v) => Self::program(&v),
-            Err(_) => LIBRARIES.iter().find_map(|l| Self::library(l)).or_else(|| Self::program("z3")),
+            Err(_) => LIBRARIES
+                .iter()
+                .find_map(|l| Self::library(l))
+                .or_else(|| Self::program("z3")),
         }
     }
 
@@ -34,11 +44,19 @@ impl Solver {
         let lib = unsafe { libloading::Library::new(name) }.ok()?;
         // SAFETY: the names and signatures are those of z3's C interface.
         let ctx = unsafe {
-            let eval = lib.get::<unsafe extern "C" fn(Ctx, *const c_char) -> *const c_char>(b"Z3_eval_smtlib2_string\0");
+            let eval = lib.get::<unsafe extern "C" fn(Ctx, *const c_char) -> *const c_char>(
+                b"Z3_eval_smtlib2_string\0",
+            );
             eval.ok()?;
-            let config = lib.get::<unsafe extern "C" fn() -> *mut c_void>(b"Z3_mk_config\0").ok()?;
-            let make = lib.get::<unsafe extern "C" fn(*mut c_void) -> Ctx>(b"Z3_mk_context\0").ok()?;
-            let drop_config = lib.get::<unsafe extern "C" fn(*mut c_void)>(b"Z3_del_config\0").ok()?;
+            let config = lib
+                .get::<unsafe extern "C" fn() -> *mut c_void>(b"Z3_mk_config\0")
+                .ok()?;
+            let make = lib
+                .get::<unsafe extern "C" fn(*mut c_void) -> Ctx>(b"Z3_mk_context\0")
+                .ok()?;
+            let drop_config = lib
+                .get::<unsafe extern "C" fn(*mut c_void)>(b"Z3_del_config\0")
+                .ok()?;
             let c = config();
             let ctx = make(c);
             drop_config(c);
@@ -57,7 +75,11 @@ impl Solver {
             .ok()?;
         let input = child.stdin.take()?;
         let output = BufReader::new(child.stdout.take()?);
-        Some(Solver::Program { child, input, output })
+        Some(Solver::Program {
+            child,
+            input,
+            output,
+        })
     }
 
     /// Asks; the text must not contain `reset`. The answer is everything z3 prints.
@@ -69,7 +91,9 @@ impl Solver {
                 // copied before the next call.
                 unsafe {
                     let eval = lib
-                        .get::<unsafe extern "C" fn(Ctx, *const c_char) -> *const c_char>(b"Z3_eval_smtlib2_string\0")
+                        .get::<unsafe extern "C" fn(Ctx, *const c_char) -> *const c_char>(
+                            b"Z3_eval_smtlib2_string\0",
+                        )
                         .ok()?;
                     let r = eval(*ctx, c.as_ptr());
                     if r.is_null() {
@@ -99,9 +123,16 @@ impl Solver {
 
     /// Is the problem satisfiable? With values for `names` if it is; none if z3 does not know.
     pub fn solve(&mut self, problem: &str, names: &[String]) -> Option<Option<Vec<u64>>> {
-        let text = format!("(reset)\n(set-option :timeout {PATIENCE})\n(set-logic QF_BV)\n{problem}\n(check-sat)\n");
+        let text = format!(
+            "(reset)\n(set-option :timeout {PATIENCE})\n(set-logic QF_BV)\n{problem}\n(check-sat)\n"
+        );
         let r = self.ask(&text)?;
-        let verdict = r.lines().rev().find(|l| !l.trim().is_empty())?.trim().to_string();
+        let verdict = r
+            .lines()
+            .rev()
+            .find(|l| !l.trim().is_empty())?
+            .trim()
+            .to_string();
         match verdict.as_str() {
             "unsat" => Some(None),
             "sat" => {
@@ -120,15 +151,26 @@ impl Solver {
 /// `((x #x0000001f))` or `((x (_ bv31 32)))`.
 fn value(text: &str) -> Option<u64> {
     if let Some(k) = text.find("#x") {
-        let hex: String = text[k + 2..].chars().take_while(char::is_ascii_hexdigit).collect();
+        let hex: String = text[k + 2..]
+            .chars()
+            .take_while(char::is_ascii_hexdigit)
+            .collect();
         return u64::from_str_radix(&hex, 16).ok();
     }
     if let Some(k) = text.find("#b") {
-        let bits: String = text[k + 2..].chars().take_while(|c| matches!(c, '0' | '1')).collect();
+        let bits: String = text[k + 2..]
+            .chars()
+            .take_while(|c| matches!(c, '0' | '1'))
+            .collect();
         return u64::from_str_radix(&bits, 2).ok();
     }
     let k = text.find("bv")?;
-    text[k + 2..].chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok()
+    text[k + 2..]
+        .chars()
+        .take_while(char::is_ascii_digit)
+        .collect::<String>()
+        .parse()
+        .ok()
 }
 
 impl Drop for Solver {
@@ -157,7 +199,10 @@ mod tests {
     #[test]
     fn both_ways_to_z3_agree() {
         let problem = "(declare-const x (_ BitVec 32))(assert (= (bvmul x #x00000003) #x00000015))(assert (bvult x #x00000064))";
-        for s in [LIBRARIES.iter().find_map(|l| Solver::library(l)), Solver::program("z3")] {
+        for s in [
+            LIBRARIES.iter().find_map(|l| Solver::library(l)),
+            Solver::program("z3"),
+        ] {
             let Some(mut s) = s else { continue };
             assert_eq!(s.solve(problem, &["x".into()]), Some(Some(vec![7])));
             let never = format!("{problem}(assert (= x #x00000008))");

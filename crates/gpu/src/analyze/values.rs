@@ -19,7 +19,11 @@ pub enum PhiKind {
     /// One value per iteration.
     Table(Vec<u64>),
     /// `init + step * iteration`; `guard` if the loop's test compares it, so that it ends before it wraps around.
-    Linear { init: Ex, step: u64, guard: bool },
+    Linear {
+        init: Ex,
+        step: u64,
+        guard: bool,
+    },
     Unknown,
 }
 
@@ -64,7 +68,20 @@ fn width(t: Ty) -> u8 {
 
 /// Registers an instruction writes.
 fn written(i: &Instr) -> Vec<Reg> {
-    let no_result = matches!(i.op.as_str(), "st" | "red" | "bra" | "bar" | "barrier" | "ret" | "exit" | "membar" | "fence" | "call" | "cp" | "prefetch");
+    let no_result = matches!(
+        i.op.as_str(),
+        "st" | "red"
+            | "bra"
+            | "bar"
+            | "barrier"
+            | "ret"
+            | "exit"
+            | "membar"
+            | "fence"
+            | "call"
+            | "cp"
+            | "prefetch"
+    );
     if no_result {
         return Vec::new();
     }
@@ -94,11 +111,21 @@ impl<'a> Values<'a> {
                 defs[r.0 as usize].push(k as u32);
             }
         }
-        let params = f.params.iter().zip(&scene.program.params).map(|(v, p)| (v.0, p.1)).collect();
+        let params = f
+            .params
+            .iter()
+            .zip(&scene.program.params)
+            .map(|(v, p)| (v.0, p.1))
+            .collect();
         let loops = cfg
             .loops()
             .into_iter()
-            .map(|(header, blocks)| Loop { header, blocks, trip: None, header_exit: false })
+            .map(|(header, blocks)| Loop {
+                header,
+                blocks,
+                trip: None,
+                header_exit: false,
+            })
             .collect();
         let mut v = Values {
             f,
@@ -138,21 +165,30 @@ impl<'a> Values<'a> {
     fn loop_variables(&mut self, l: usize) -> Vec<(u32, u32, u32)> {
         let mut mine = Vec::new();
         for r in 0..self.defs.len() {
-            let &[x, y] = self.defs[r].as_slice() else { continue };
+            let &[x, y] = self.defs[r].as_slice() else {
+                continue;
+            };
             let (a, b) = (self.inside(l, x), self.inside(l, y));
             if a == b || self.memo.contains_key(&Reg(r as u32)) {
                 continue;
             }
             let (inner, outer) = if a { (x, y) } else { (y, x) };
             // the definition before the loop must always come first
-            let first = self.cfg.dominates(self.block_of(outer), self.loops[l].header);
-            let guarded = self.f.body[inner as usize].guard.is_some() || self.f.body[outer as usize].guard.is_some();
+            let first = self
+                .cfg
+                .dominates(self.block_of(outer), self.loops[l].header);
+            let guarded = self.f.body[inner as usize].guard.is_some()
+                || self.f.body[outer as usize].guard.is_some();
             if !first || guarded || self.f.regs[r].1 == Ty::Pred {
                 continue;
             }
             let w = width(self.f.regs[r].1);
             let id = self.phis.len() as u32;
-            self.phis.push(Phi { loop_id: l as u32, width: w, kind: PhiKind::Unknown });
+            self.phis.push(Phi {
+                loop_id: l as u32,
+                width: w,
+                kind: PhiKind::Unknown,
+            });
             let e = self.arena.var(Var::Listed(id), w);
             self.memo.insert(Reg(r as u32), e);
             mine.push((id, inner, outer));
@@ -173,7 +209,12 @@ impl<'a> Values<'a> {
             .blocks
             .iter()
             .copied()
-            .filter(|b| self.cfg.blocks[b.0 as usize].succs.iter().any(|s| !self.loops[l].blocks.contains(s)))
+            .filter(|b| {
+                self.cfg.blocks[b.0 as usize]
+                    .succs
+                    .iter()
+                    .any(|s| !self.loops[l].blocks.contains(s))
+            })
             .collect();
         let exit = match exits[..] {
             [b] => self.exit_condition(l, b).map(|c| (b, c)),
@@ -187,11 +228,15 @@ impl<'a> Values<'a> {
             if !matches!(self.phis[id as usize].kind, PhiKind::Unknown) {
                 continue;
             }
-            let me = self.arena.var(Var::Listed(id), self.phis[id as usize].width);
+            let me = self
+                .arena
+                .var(Var::Listed(id), self.phis[id as usize].width);
             let c = match self.arena.node(step) {
                 Node::Bin(Bv::Add, a, b, _) if a == me => self.arena.as_const(b),
                 Node::Bin(Bv::Add, a, b, _) if b == me => self.arena.as_const(a),
-                Node::Bin(Bv::Sub, a, b, _) if a == me => self.arena.as_const(b).map(u64::wrapping_neg),
+                Node::Bin(Bv::Sub, a, b, _) if a == me => {
+                    self.arena.as_const(b).map(u64::wrapping_neg)
+                }
                 _ if step == me => Some(0),
                 _ => None,
             };
@@ -232,23 +277,37 @@ impl<'a> Values<'a> {
         if i.op != "bra" {
             return None;
         }
-        let Some(Operand::Sym(label, _)) = i.args.last() else { return None };
+        let Some(Operand::Sym(label, _)) = i.args.last() else {
+            return None;
+        };
         let target = self.block_of(*self.f.labels.get(label)?);
         let taken_leaves = !self.loops[l].blocks.contains(&target);
         let p = self.reg(r);
         let taken = if neg { self.arena.not(p) } else { p };
-        Some(if taken_leaves { taken } else { self.arena.not(taken) })
+        Some(if taken_leaves {
+            taken
+        } else {
+            self.arena.not(taken)
+        })
     }
 
     /// Runs the loop's variables by themselves, if numbers alone decide them.
     fn simulate(&mut self, l: usize, forms: &[(u32, Ex, Ex)], exit: Ex) {
         let mut known: HashMap<u32, u64> = HashMap::new();
         let mut steps: Vec<(u32, Ex)> = Vec::new();
-        let mut candidates: Vec<&(u32, Ex, Ex)> = forms.iter().filter(|f| self.arena.as_const(f.1).is_some()).collect();
+        let mut candidates: Vec<&(u32, Ex, Ex)> = forms
+            .iter()
+            .filter(|f| self.arena.as_const(f.1).is_some())
+            .collect();
         loop {
             let ids: Vec<u32> = candidates.iter().map(|f| f.0).collect();
             let before = candidates.len();
-            candidates.retain(|f| self.arena.vars(f.2).iter().all(|v| matches!(v, Var::Listed(i) if ids.contains(i))));
+            candidates.retain(|f| {
+                self.arena
+                    .vars(f.2)
+                    .iter()
+                    .all(|v| matches!(v, Var::Listed(i) if ids.contains(i)))
+            });
             if candidates.len() == before {
                 break;
             }
@@ -257,7 +316,11 @@ impl<'a> Values<'a> {
             known.insert(f.0, self.arena.as_const(f.1).unwrap_or(0));
             steps.push((f.0, f.2));
         }
-        let decided = self.arena.vars(exit).iter().all(|v| matches!(v, Var::Listed(i) if known.contains_key(i)));
+        let decided = self
+            .arena
+            .vars(exit)
+            .iter()
+            .all(|v| matches!(v, Var::Listed(i) if known.contains_key(i)));
         if !decided {
             return;
         }
@@ -272,7 +335,9 @@ impl<'a> Values<'a> {
                 Var::Listed(i) => known.get(&i).copied(),
                 _ => None,
             };
-            let Some(out) = self.arena.eval(exit, &of) else { return };
+            let Some(out) = self.arena.eval(exit, &of) else {
+                return;
+            };
             if out == 1 {
                 self.loops[l].trip = Some(if self.loops[l].header_exit { n } else { n + 1 } as u64);
                 for (id, t) in tables {
@@ -282,7 +347,9 @@ impl<'a> Values<'a> {
             }
             let mut next = HashMap::new();
             for (id, e) in &steps {
-                let Some(v) = self.arena.eval(*e, &of) else { return };
+                let Some(v) = self.arena.eval(*e, &of) else {
+                    return;
+                };
                 next.insert(*id, v);
             }
             known = next;
@@ -294,7 +361,11 @@ impl<'a> Values<'a> {
         if let Some(e) = self.memo.get(&r) {
             return *e;
         }
-        let w = if self.f.regs[r.0 as usize].1 == Ty::Pred { 1 } else { width(self.f.regs[r.0 as usize].1) };
+        let w = if self.f.regs[r.0 as usize].1 == Ty::Pred {
+            1
+        } else {
+            width(self.f.regs[r.0 as usize].1)
+        };
         let d = self.defs[r.0 as usize].clone();
         if self.busy.contains(&r) || self.busy.len() > 400 {
             return self.unknown(d.first().copied().unwrap_or(u32::MAX), w);
@@ -306,7 +377,11 @@ impl<'a> Values<'a> {
             _ => self.unknown(d.first().copied().unwrap_or(u32::MAX), w),
         };
         self.busy.pop();
-        let e = if self.arena.width(e) == w { e } else { self.arena.resize(e, w, false) };
+        let e = if self.arena.width(e) == w {
+            e
+        } else {
+            self.arena.resize(e, w, false)
+        };
         self.memo.insert(r, e);
         e
     }
@@ -315,11 +390,19 @@ impl<'a> Values<'a> {
     fn choice(&mut self, a: u32, b: u32) -> Option<Ex> {
         for (first, second) in [(a, b), (b, a)] {
             let (d, s) = (self.block_of(first), self.block_of(second));
-            if d == s || !self.cfg.dominates(d, s) || self.f.body[first as usize].guard.is_some() || self.f.body[second as usize].guard.is_some() {
+            if d == s
+                || !self.cfg.dominates(d, s)
+                || self.f.body[first as usize].guard.is_some()
+                || self.f.body[second as usize].guard.is_some()
+            {
                 continue;
             }
             // no loop may run from the second definition back to the first
-            if self.loops.iter().any(|l| l.blocks.contains(&s) && !l.blocks.contains(&d)) {
+            if self
+                .loops
+                .iter()
+                .any(|l| l.blocks.contains(&s) && !l.blocks.contains(&d))
+            {
                 return None;
             }
             let (conds, exact) = self.between(d, s);
@@ -345,7 +428,12 @@ impl<'a> Values<'a> {
     }
 
     fn exits(&self, l: &Loop) -> usize {
-        let leaves = |b: &&BlockId| self.cfg.blocks[b.0 as usize].succs.iter().any(|s| !l.blocks.contains(s));
+        let leaves = |b: &&BlockId| {
+            self.cfg.blocks[b.0 as usize]
+                .succs
+                .iter()
+                .any(|s| !l.blocks.contains(s))
+        };
         l.blocks.iter().filter(leaves).count()
     }
 
@@ -367,7 +455,9 @@ impl<'a> Values<'a> {
         let mut chain = Vec::new();
         let mut x = b;
         while x != top {
-            let Some(d) = self.cfg.idom[x.0 as usize] else { return (Vec::new(), false) };
+            let Some(d) = self.cfg.idom[x.0 as usize] else {
+                return (Vec::new(), false);
+            };
             if d == x {
                 return (Vec::new(), false);
             }
@@ -393,7 +483,11 @@ impl<'a> Values<'a> {
                 continue; // a join: both ways lead here
             }
             let taken = match (i.op.as_str(), i.args.last()) {
-                ("bra", Some(Operand::Sym(l, _))) => self.f.labels.get(l).is_some_and(|t| self.cfg.block_of.get(*t as usize) == Some(&s)),
+                ("bra", Some(Operand::Sym(l, _))) => self
+                    .f
+                    .labels
+                    .get(l)
+                    .is_some_and(|t| self.cfg.block_of.get(*t as usize) == Some(&s)),
                 _ => false,
             };
             if !self.postdominates(d, at) {
@@ -401,9 +495,11 @@ impl<'a> Values<'a> {
             }
             at = s;
             // Leaving a loop by its only exit happens sooner or later: it is no condition.
-            if self.loops.iter().any(|l| {
-                l.blocks.contains(&d) && !l.blocks.contains(&s) && self.exits(l) == 1
-            }) {
+            if self
+                .loops
+                .iter()
+                .any(|l| l.blocks.contains(&d) && !l.blocks.contains(&s) && self.exits(l) == 1)
+            {
                 continue;
             }
             let p = self.reg(r);
@@ -443,7 +539,12 @@ impl<'a> Values<'a> {
         if let Some(v) = self.scene.program.shared.iter().find(|v| v.name == name) {
             return Some(u64::from(v.offset));
         }
-        self.scene.memory.all().iter().find(|a| a.name == name).map(|a| a.start)
+        self.scene
+            .memory
+            .all()
+            .iter()
+            .find(|a| a.name == name)
+            .map(|a| a.start)
     }
 
     fn special(&mut self, s: &str, w: u8, def: u32) -> Ex {
@@ -475,7 +576,9 @@ impl<'a> Values<'a> {
     /// Address of a memory operand, 64 bits.
     pub fn address(&mut self, k: u32, o: &Operand) -> Ex {
         let i = self.f.body[k as usize].clone();
-        let Operand::Mem(base, off) = o else { return self.unknown(k, 64) };
+        let Operand::Mem(base, off) = o else {
+            return self.unknown(k, 64);
+        };
         let b = match base {
             Base::Reg(r) => {
                 let e = self.reg(*r);
@@ -497,7 +600,8 @@ impl<'a> Values<'a> {
             _ => Ty::B32,
         };
         let dw = if dst == Ty::Pred { 1 } else { width(dst) };
-        self.compute(k, &i, dw).unwrap_or_else(|| self.unknown(k, dw))
+        self.compute(k, &i, dw)
+            .unwrap_or_else(|| self.unknown(k, dw))
     }
 
     fn compute(&mut self, k: u32, i: &Instr, dw: u8) -> Option<Ex> {
@@ -517,7 +621,9 @@ impl<'a> Values<'a> {
         };
         let op = match i.op.as_str() {
             "mov" => {
-                if matches!(i.args.get(1), Some(Operand::Vec(_))) || matches!(i.args.first(), Some(Operand::Vec(_))) {
+                if matches!(i.args.get(1), Some(Operand::Vec(_)))
+                    || matches!(i.args.first(), Some(Operand::Vec(_)))
+                {
                     return None;
                 }
                 return arg(self, 1, w);
@@ -528,13 +634,19 @@ impl<'a> Values<'a> {
                 if !shared {
                     return Some(a);
                 }
-                let (op, c) = if i.has("to") { (Bv::And, 0xffff_ffff) } else { (Bv::Or, crate::machine::program::SHARED_WINDOW) };
+                let (op, c) = if i.has("to") {
+                    (Bv::And, 0xffff_ffff)
+                } else {
+                    (Bv::Or, crate::machine::program::SHARED_WINDOW)
+                };
                 let c = self.arena.constant(c, 64);
                 return Some(self.arena.bin(op, a, c));
             }
             "cvt" => {
                 let types: Vec<Ty> = i.mods.iter().filter_map(|m| Ty::parse(m)).collect();
-                let &[d, s] = types.as_slice() else { return None };
+                let &[d, s] = types.as_slice() else {
+                    return None;
+                };
                 if d.float() || s.float() || i.has("sat") {
                     return None;
                 }
@@ -561,8 +673,14 @@ impl<'a> Values<'a> {
             }
             "min" | "max" => {
                 let (a, b) = (arg(self, 1, w)?, arg(self, 2, w)?);
-                let c = self.arena.cmp(if sign { Pred::Slt } else { Pred::Ult }, a, b);
-                return Some(if i.op == "min" { self.arena.ite(c, a, b) } else { self.arena.ite(c, b, a) });
+                let c = self
+                    .arena
+                    .cmp(if sign { Pred::Slt } else { Pred::Ult }, a, b);
+                return Some(if i.op == "min" {
+                    self.arena.ite(c, a, b)
+                } else {
+                    self.arena.ite(c, b, a)
+                });
             }
             "mad" | "mul" => {
                 if i.has("hi") || i.has("cc") {
@@ -596,9 +714,27 @@ impl<'a> Values<'a> {
             "or" => Bv::Or,
             "xor" => Bv::Xor,
             "shl" => Bv::Shl,
-            "shr" => if sign { Bv::AShr } else { Bv::LShr },
-            "div" => if sign { Bv::SDiv } else { Bv::UDiv },
-            "rem" => if sign { Bv::SRem } else { Bv::URem },
+            "shr" => {
+                if sign {
+                    Bv::AShr
+                } else {
+                    Bv::LShr
+                }
+            }
+            "div" => {
+                if sign {
+                    Bv::SDiv
+                } else {
+                    Bv::UDiv
+                }
+            }
+            "rem" => {
+                if sign {
+                    Bv::SRem
+                } else {
+                    Bv::URem
+                }
+            }
             _ => return None,
         };
         let (a, b) = (arg(self, 1, w)?, arg(self, 2, w)?);
@@ -611,7 +747,11 @@ impl<'a> Values<'a> {
         }
         let a = self.operand(i, i.args.get(1)?, w, k);
         let b = self.operand(i, i.args.get(2)?, w, k);
-        let (lt, le) = if sign { (Pred::Slt, Pred::Sle) } else { (Pred::Ult, Pred::Ule) };
+        let (lt, le) = if sign {
+            (Pred::Slt, Pred::Sle)
+        } else {
+            (Pred::Ult, Pred::Ule)
+        };
         Some(match i.mods[0].as_str() {
             "eq" => self.arena.cmp(Pred::Eq, a, b),
             "ne" => {
@@ -630,7 +770,9 @@ impl<'a> Values<'a> {
     /// address is.
     fn load(&mut self, k: u32, i: &Instr, ty: Ty, dw: u8) -> Option<Ex> {
         if i.has("param") {
-            let Some(Operand::Mem(Base::Var(v), off)) = i.args.get(1) else { return None };
+            let Some(Operand::Mem(Base::Var(v), off)) = i.args.get(1) else {
+                return None;
+            };
             let at = (i64::from(*self.params.get(&v.0)?) + off) as usize;
             let n = ty.bytes() as usize;
             let bytes = self.launch.params.get(at..at + n)?;

@@ -93,7 +93,12 @@ impl Cfg {
         let mut block_of = Vec::with_capacity(n as usize);
         for k in 0..n {
             if leader[k as usize] {
-                blocks.push(Block { start: k, end: k, succs: Vec::new(), preds: Vec::new() });
+                blocks.push(Block {
+                    start: k,
+                    end: k,
+                    succs: Vec::new(),
+                    preds: Vec::new(),
+                });
             }
             let id = blocks.len() - 1;
             blocks[id].end = k + 1;
@@ -124,29 +129,48 @@ impl Cfg {
             }
             blocks[b].succs = succs;
         }
-        let mut cfg = Cfg { blocks, block_of, idom: Vec::new(), ipdom: Vec::new(), order: Vec::new() };
+        let mut cfg = Cfg {
+            blocks,
+            block_of,
+            idom: Vec::new(),
+            ipdom: Vec::new(),
+            order: Vec::new(),
+        };
         cfg.dominators(|last| match &exits[last as usize] {
             Ends::Leave => true,
             Ends::No => last + 1 == n,
-            Ends::Jump(to) => to.iter().any(|&t| t >= n) || (f.body[last as usize].guard.is_some() && last + 1 == n),
+            Ends::Jump(to) => {
+                to.iter().any(|&t| t >= n)
+                    || (f.body[last as usize].guard.is_some() && last + 1 == n)
+            }
         });
         Ok(cfg)
     }
 
     fn dominators(&mut self, leaves: impl Fn(u32) -> bool) {
         let n = self.blocks.len();
-        let succs: Vec<Vec<usize>> =
-            self.blocks.iter().map(|b| b.succs.iter().map(|s| s.0 as usize).collect()).collect();
+        let succs: Vec<Vec<usize>> = self
+            .blocks
+            .iter()
+            .map(|b| b.succs.iter().map(|s| s.0 as usize).collect())
+            .collect();
         let (idom, order) = dom::dominators(n, 0, &succs);
         self.idom = idom.iter().map(|d| d.map(|d| BlockId(d as u32))).collect();
         self.order = order.iter().map(|&b| BlockId(b as u32)).collect();
         // The reverse graph has one more node: the end of the function.
-        let mut rev: Vec<Vec<usize>> =
-            self.blocks.iter().map(|b| b.preds.iter().map(|p| p.0 as usize).collect()).collect();
+        let mut rev: Vec<Vec<usize>> = self
+            .blocks
+            .iter()
+            .map(|b| b.preds.iter().map(|p| p.0 as usize).collect())
+            .collect();
         rev.push((0..n).filter(|&b| leaves(self.blocks[b].end - 1)).collect());
         let (ipdom, _) = dom::dominators(n + 1, n, &rev);
         self.ipdom = (0..n)
-            .map(|b| ipdom[b].filter(|&d| d != n && d != b).map(|d| BlockId(d as u32)))
+            .map(|b| {
+                ipdom[b]
+                    .filter(|&d| d != n && d != b)
+                    .map(|d| BlockId(d as u32))
+            })
             .collect();
     }
 
@@ -208,7 +232,9 @@ mod tests {
     use crate::ptx::parse;
 
     fn cfg(body: &str) -> Cfg {
-        let text = format!(".version 6.0 .target sm_70 .address_size 64 .entry k() {{ .reg .pred %p<9>; {body} }}");
+        let text = format!(
+            ".version 6.0 .target sm_70 .address_size 64 .entry k() {{ .reg .pred %p<9>; {body} }}"
+        );
         Cfg::build(&parse(&text).unwrap().functions[0]).unwrap()
     }
 
@@ -235,7 +261,8 @@ mod tests {
 
     #[test]
     fn a_missing_label_is_named() {
-        let m = parse(".version 6.0 .target sm_70 .address_size 64 .entry k() {\n bra NOPE; }").unwrap();
+        let m = parse(".version 6.0 .target sm_70 .address_size 64 .entry k() {\n bra NOPE; }")
+            .unwrap();
         let e = Cfg::build(&m.functions[0]).unwrap_err();
         assert_eq!(e.line, 2);
         assert!(e.what.contains("NOPE"));

@@ -62,7 +62,10 @@ pub fn flags(what: What, s: Strength, shared: bool) -> u8 {
     let scope = match s {
         Strength::Weak => None,
         Strength::Relaxed(Scope::Sys) if shared && what != What::Atomic => None,
-        Strength::Relaxed(c) | Strength::Acquire(c) | Strength::Release(c) | Strength::AcqRel(c) => Some(c),
+        Strength::Relaxed(c)
+        | Strength::Acquire(c)
+        | Strength::Release(c)
+        | Strength::AcqRel(c) => Some(c),
     };
     if let Some(c) = scope {
         f |= STRONG;

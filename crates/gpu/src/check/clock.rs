@@ -30,7 +30,15 @@ impl Clocks {
             warps,
             epoch: vec![1; warps],
             known: vec![1; warps * warps],
-            lanes: vec![LaneClock { now: 1, full: 1, exact: None, pending: 0 }; warps],
+            lanes: vec![
+                LaneClock {
+                    now: 1,
+                    full: 1,
+                    exact: None,
+                    pending: 0
+                };
+                warps
+            ],
             width,
         }
     }
@@ -86,7 +94,9 @@ impl Clocks {
         let l = &self.lanes[usize::from(warp)];
         me == other
             || t < l.full
-            || l.exact.as_ref().is_some_and(|e| e[usize::from(me) * self.width + usize::from(other)] > t)
+            || l.exact
+                .as_ref()
+                .is_some_and(|e| e[usize::from(me) * self.width + usize::from(other)] > t)
     }
 
     /// Lanes of `active` reached a warp barrier for `members`; when all members have, they know each other.
@@ -94,7 +104,11 @@ impl Clocks {
         let width = self.width;
         let l = &mut self.lanes[usize::from(warp)];
         l.pending |= active;
-        let group = if l.pending & members == members { members } else { return };
+        let group = if l.pending & members == members {
+            members
+        } else {
+            return;
+        };
         l.pending &= !group;
         l.now += 1;
         if group & live == live {

@@ -43,7 +43,9 @@ pub struct Cross {
 
 impl Default for Cross {
     fn default() -> Self {
-        Cross { shards: (0..SHARDS).map(|_| Mutex::new(HashMap::new())).collect() }
+        Cross {
+            shards: (0..SHARDS).map(|_| Mutex::new(HashMap::new())).collect(),
+        }
     }
 }
 
@@ -74,7 +76,11 @@ impl Cross {
 
     /// Number of releases so far: what an acquire at this moment sees.
     pub fn seen(&self, loc: u64) -> u32 {
-        self.shard(loc).lock().ok().and_then(|m| m.get(&loc).map(|l| l.releases.len() as u32)).unwrap_or(0)
+        self.shard(loc)
+            .lock()
+            .ok()
+            .and_then(|m| m.get(&loc).map(|l| l.releases.len() as u32))
+            .unwrap_or(0)
     }
 
     /// Is the access `p` ordered before a warp that has `known`?
@@ -86,7 +92,9 @@ impl Cross {
                 if !visited.insert((loc, len)) {
                     continue;
                 }
-                let Ok(m) = self.shard(loc).lock() else { continue };
+                let Ok(m) = self.shard(loc).lock() else {
+                    continue;
+                };
                 let Some(l) = m.get(&loc) else { continue };
                 let mine = l.by_block.get(&p.block);
                 for &i in mine.into_iter().flatten() {
@@ -95,7 +103,11 @@ impl Cross {
                     }
                     let r = &l.releases[i as usize];
                     let own = r.warp == p.warp && r.lanes >> p.lane & 1 == 1 && p.stamp <= r.stamp;
-                    if own || r.epochs.get(usize::from(p.warp)).is_some_and(|e| *e > p.epoch) {
+                    if own
+                        || r.epochs
+                            .get(usize::from(p.warp))
+                            .is_some_and(|e| *e > p.epoch)
+                    {
                         return true;
                     }
                 }
@@ -115,13 +127,26 @@ mod tests {
     use super::*;
 
     fn point(block: u32, warp: u16, stamp: u32) -> Point {
-        Point { block, epoch: 1, warp, stamp, ..Point::default() }
+        Point {
+            block,
+            epoch: 1,
+            warp,
+            stamp,
+            ..Point::default()
+        }
     }
 
     #[test]
     fn knowledge_is_transitive() {
         let c = Cross::default();
-        let r = |block, known| Release { block, warp: 0, lanes: 1, stamp: 10, epochs: Arc::new(vec![1]), known };
+        let r = |block, known| Release {
+            block,
+            warp: 0,
+            lanes: 1,
+            stamp: 10,
+            epochs: Arc::new(vec![1]),
+            known,
+        };
         c.release(100, r(0, Known::default()));
         let one: Known = Arc::new(BTreeMap::from([(100, c.seen(100))]));
         assert!(c.covers(&one, &point(0, 0, 5)));

@@ -34,7 +34,10 @@ pub enum Monitor {
     /// Decided statically.
     Never,
     /// Thread-invariant: one lane is enough. Loop-invariant: once per phase is enough.
-    Reduced { one_lane: bool, once_per_phase: bool },
+    Reduced {
+        one_lane: bool,
+        once_per_phase: bool,
+    },
 }
 
 /// How to check.
@@ -49,7 +52,11 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { scheme: Scheme::Both, independent: false, warp_size: 32 }
+        Options {
+            scheme: Scheme::Both,
+            independent: false,
+            warp_size: 32,
+        }
     }
 }
 
@@ -74,7 +81,10 @@ fn has_fences(p: &Program) -> bool {
     p.ops.iter().any(|o| match o.kind {
         Kind::Fence(_) => true,
         Kind::Ld { strength, .. } | Kind::St { strength, .. } | Kind::Atom { strength, .. } => {
-            matches!(strength, Strength::Acquire(_) | Strength::Release(_) | Strength::AcqRel(_))
+            matches!(
+                strength,
+                Strength::Acquire(_) | Strength::Release(_) | Strength::AcqRel(_)
+            )
         }
         _ => false,
     })
@@ -82,7 +92,9 @@ fn has_fences(p: &Program) -> bool {
 
 /// Does it use barriers of a part of the block?
 fn has_named_barriers(p: &Program) -> bool {
-    p.ops.iter().any(|o| matches!(o.kind, Kind::Bar { mode, .. } if o.b != NONE || mode == BarMode::Arrive))
+    p.ops
+        .iter()
+        .any(|o| matches!(o.kind, Kind::Bar { mode, .. } if o.b != NONE || mode == BarMode::Arrive))
 }
 
 fn watched<const W: usize>(
@@ -95,7 +107,10 @@ fn watched<const W: usize>(
 ) -> Result<Checked, LaunchError> {
     if options.scheme == Scheme::Off {
         let outcome = machine::run::<W, Blind>(program, memory, launch, output, &|_| Blind)?;
-        return Ok(Checked { outcome, ..Checked::default() });
+        return Ok(Checked {
+            outcome,
+            ..Checked::default()
+        });
     }
     let (fences, named) = (has_fences(program), has_named_barriers(program));
     let mut options = options;
@@ -119,9 +134,14 @@ fn watched<const W: usize>(
         shadow_bytes: AtomicU64::new(0),
     });
     let bytes = program.shared_static + launch.dynamic_shared;
-    let make = |block: u32| watcher::Watcher::<W>::new(Arc::clone(&shared), block, bytes, program.grain);
+    let make =
+        |block: u32| watcher::Watcher::<W>::new(Arc::clone(&shared), block, bytes, program.grain);
     let outcome = machine::run::<W, _>(program, memory, launch, output, &make)?;
-    let races = shared.results.lock().map(|mut r| std::mem::take(&mut *r)).unwrap_or_default();
+    let races = shared
+        .results
+        .lock()
+        .map(|mut r| std::mem::take(&mut *r))
+        .unwrap_or_default();
     Ok(Checked {
         outcome,
         races,
@@ -149,6 +169,8 @@ pub fn run(
     match options.warp_size {
         32 => watched::<32>(program, memory, launch, options, plan, output),
         64 => watched::<64>(program, memory, launch, options, plan, output),
-        other => Err(LaunchError(format!("warps of {other} threads do not exist; use 32 or 64"))),
+        other => Err(LaunchError(format!(
+            "warps of {other} threads do not exist; use 32 or 64"
+        ))),
     }
 }

@@ -21,7 +21,10 @@ const SHARDS: u64 = 64;
 
 impl Pages {
     pub fn new(grain: u32) -> Self {
-        Pages { shards: (0..SHARDS).map(|_| RwLock::new(HashMap::new())).collect(), grain }
+        Pages {
+            shards: (0..SHARDS).map(|_| RwLock::new(HashMap::new())).collect(),
+            grain,
+        }
     }
 
     pub fn page(&self, number: u64) -> Option<Page> {
@@ -30,12 +33,21 @@ impl Pages {
             return Some(Arc::clone(p));
         }
         let cells = vec![Cell::default(); (PAGE / u64::from(self.grain)) as usize];
-        Some(Arc::clone(s.write().ok()?.entry(number).or_insert_with(|| Arc::new(Mutex::new(cells)))))
+        Some(Arc::clone(
+            s.write()
+                .ok()?
+                .entry(number)
+                .or_insert_with(|| Arc::new(Mutex::new(cells))),
+        ))
     }
 
     /// Bytes of shadow.
     pub fn bytes(&self) -> u64 {
-        let pages: usize = self.shards.iter().map(|s| s.read().map_or(0, |m| m.len())).sum();
+        let pages: usize = self
+            .shards
+            .iter()
+            .map(|s| s.read().map_or(0, |m| m.len()))
+            .sum();
         pages as u64 * (PAGE / u64::from(self.grain)) * size_of::<Cell>() as u64
     }
 }

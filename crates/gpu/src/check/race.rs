@@ -130,7 +130,13 @@ impl Races {
         let (x, y) = (a.thread / warp_size, b.thread / warp_size);
         bounded(&mut r.warp_pairs, (a.block, x.min(y), x.max(y)));
         // The example of the lowest block and thread is the same in every run.
-        let old = (r.sides[0].block, r.sides[1].block, r.addr, r.sides[0].thread, r.sides[1].thread);
+        let old = (
+            r.sides[0].block,
+            r.sides[1].block,
+            r.addr,
+            r.sides[0].thread,
+            r.sides[1].thread,
+        );
         if (a.block, b.block, addr, a.thread, b.thread) < old {
             r.sides = [a, b];
             r.addr = addr;
@@ -147,10 +153,16 @@ impl Races {
                     r.count += o.count;
                     r.thread_pairs += o.thread_pairs;
                     o.addrs.into_iter().for_each(|x| bounded(&mut r.addrs, x));
-                    o.threads.into_iter().for_each(|x| bounded(&mut r.threads, x));
-                    o.warp_pairs.into_iter().for_each(|x| bounded(&mut r.warp_pairs, x));
+                    o.threads
+                        .into_iter()
+                        .for_each(|x| bounded(&mut r.threads, x));
+                    o.warp_pairs
+                        .into_iter()
+                        .for_each(|x| bounded(&mut r.warp_pairs, x));
                     o.blocks.into_iter().for_each(|x| bounded(&mut r.blocks, x));
-                    let key = |s: &[Side; 2], a: u64| (s[0].block, s[1].block, a, s[0].thread, s[1].thread);
+                    let key = |s: &[Side; 2], a: u64| {
+                        (s[0].block, s[1].block, a, s[0].thread, s[1].thread)
+                    };
                     if key(&o.sides, o.addr) < key(&r.sides, r.addr) {
                         r.sides = o.sides;
                         r.addr = o.addr;

@@ -74,7 +74,15 @@ impl Table {
             self.addrs.push(addrs[l] as u32);
             self.values.push(values.map_or(0, |v| v[l]));
         }
-        self.entries.push(Entry { pc, warp, what, strong, size, mask, at });
+        self.entries.push(Entry {
+            pc,
+            warp,
+            what,
+            strong,
+            size,
+            mask,
+            at,
+        });
     }
 
     pub fn bytes(&self) -> usize {
@@ -89,7 +97,15 @@ impl Table {
     }
 
     /// Compares statements of different warps that touch the same grain; `only` limits it to these grains.
-    pub fn compare(&self, races: &mut Races, block: u32, phase: u32, warp_size: u32, grain: u32, only: Option<&[u32]>) {
+    pub fn compare(
+        &self,
+        races: &mut Races,
+        block: u32,
+        phase: u32,
+        warp_size: u32,
+        grain: u32,
+        only: Option<&[u32]>,
+    ) {
         let mut touched: HashMap<u32, Vec<Touch>> = HashMap::new();
         if let Some(list) = only {
             for g in list {
@@ -113,7 +129,12 @@ impl Table {
                             t.lanes |= 1 << l;
                             t.mixed |= t.value != v;
                         }
-                        _ => list.push(Touch { entry: k as u32, lanes: 1 << l, value: v, mixed: false }),
+                        _ => list.push(Touch {
+                            entry: k as u32,
+                            lanes: 1 << l,
+                            value: v,
+                            mixed: false,
+                        }),
                     }
                 }
             }
@@ -150,9 +171,25 @@ impl Table {
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn pair(&self, races: &mut Races, a: &Touch, b: &Touch, addr: u32, block: u32, phase: u32, warp_size: u32, grain: u32) {
-        let (x, y) = (&self.entries[a.entry as usize], &self.entries[b.entry as usize]);
-        if x.warp == y.warp || (x.what == What::Read && y.what == What::Read) || (x.strong && y.strong) {
+    fn pair(
+        &self,
+        races: &mut Races,
+        a: &Touch,
+        b: &Touch,
+        addr: u32,
+        block: u32,
+        phase: u32,
+        warp_size: u32,
+        grain: u32,
+    ) {
+        let (x, y) = (
+            &self.entries[a.entry as usize],
+            &self.entries[b.entry as usize],
+        );
+        if x.warp == y.warp
+            || (x.what == What::Read && y.what == What::Read)
+            || (x.strong && y.strong)
+        {
             return;
         }
         let writes = x.what == What::Write && y.what == What::Write;

@@ -3,8 +3,8 @@
 //! Both warp models: in lockstep, lanes of a warp race only within one instruction; with independent scheduling, any
 //! two lanes that no `bar.warp.sync` orders may.
 
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use crate::machine::access::lanes;
 use crate::machine::program::{Scope, Strength};
@@ -71,7 +71,11 @@ pub struct Watcher<const W: usize> {
 impl<const W: usize> Watcher<W> {
     pub fn new(s: Arc<Shared>, block: u32, shared_bytes: u32, grain: u32) -> Self {
         let warps = s.threads.div_ceil(W as u32) as usize;
-        let cells = if s.options.scheme == Scheme::Stmt { 0 } else { shared_bytes.div_ceil(grain) as usize };
+        let cells = if s.options.scheme == Scheme::Stmt {
+            0
+        } else {
+            shared_bytes.div_ceil(grain) as usize
+        };
         Watcher {
             block,
             grain,
@@ -93,7 +97,13 @@ impl<const W: usize> Watcher<W> {
     }
 
     fn side(&self, p: &Point, what: What) -> Side {
-        Side { pc: p.pc, what, block: p.block, thread: u32::from(p.warp) * W as u32 + u32::from(p.lane), phase: p.epoch - 1 }
+        Side {
+            pc: p.pc,
+            what,
+            block: p.block,
+            thread: u32::from(p.warp) * W as u32 + u32::from(p.lane),
+            phase: p.epoch - 1,
+        }
     }
 
     /// None if the earlier access `p` is ordered before `me`; else how the two stand to each other.
@@ -132,12 +142,25 @@ impl<const W: usize> Watcher<W> {
 
     /// Checks one access against a cell and leaves its own mark.
     #[inline(always)]
-    fn touch(&mut self, c: &mut Cell, me: Point, what: What, value: u64, addr: u64, size: u32, space: Space) {
+    fn touch(
+        &mut self,
+        c: &mut Cell,
+        me: Point,
+        what: What,
+        value: u64,
+        addr: u64,
+        size: u32,
+        space: Space,
+    ) {
         let mut found = false;
         if let Some(rel) = self.unordered(&c.w, &me)
             && !both_strong(&c.w, &me)
         {
-            let earlier = if c.w.flags & super::cell::ATOMIC != 0 { What::Atomic } else { What::Write };
+            let earlier = if c.w.flags & super::cell::ATOMIC != 0 {
+                What::Atomic
+            } else {
+                What::Write
+            };
             let same = earlier == What::Write && what == What::Write && c.value == value;
             found |= self.report(&c.w, earlier, &me, what, rel, same, addr, size, space);
         }
@@ -149,7 +172,8 @@ impl<const W: usize> Watcher<W> {
                 if r.epoch == 0 || both_strong(&r, &me) {
                     continue;
                 }
-                if k == 0 && r.block == me.block && r.warp == me.warp && self.s.options.independent {
+                if k == 0 && r.block == me.block && r.warp == me.warp && self.s.options.independent
+                {
                     // any other lane that read
                     let others = c.readers & !(1 << me.lane);
                     if others == 0 {
@@ -177,6 +201,18 @@ impl<const W: usize> Watcher<W> {
         if found && space == Space::Shared {
             self.racy.push((addr / u64::from(self.grain)) as u32);
         }
+    }
+
+    /// A read of shared memory in lockstep that finds nothing and changes nothing: the usual case.
+    #[inline(always)]
+    fn quiet_read(&self, c: &Cell, me: &Point) -> bool {
+        let known = self.clocks.row(me.warp);
+        let old = |p: &Point| p.epoch == 0 || known[usize::from(p.warp)] > p.epoch;
+        if c.w.warp != me.warp && !old(&c.w) {
+            return false;
+        }
+        let mine = |p: &Point| p.warp == me.warp && p.epoch == me.epoch;
+        mine(&c.r) || mine(&c.r2) || (!old(&c.r) && !old(&c.r2))
     }
 
     #[inline(always)]
@@ -214,7 +250,18 @@ impl<const W: usize> Watcher<W> {
 
     #[cold]
     #[allow(clippy::too_many_arguments)]
-    fn report(&mut self, p: &Point, earlier: What, me: &Point, what: What, rel: Relation, same: bool, addr: u64, size: u32, space: Space) -> bool {
+    fn report(
+        &mut self,
+        p: &Point,
+        earlier: What,
+        me: &Point,
+        what: What,
+        rel: Relation,
+        same: bool,
+        addr: u64,
+        size: u32,
+        space: Space,
+    ) -> bool {
         // With the statement table, pairs of warps in shared memory are explained there.
         let explained = self.s.options.scheme == Scheme::Both
             && space == Space::Shared
@@ -224,7 +271,8 @@ impl<const W: usize> Watcher<W> {
             && self.table.lost == 0;
         if !explained {
             let (a, b) = (self.side(p, earlier), self.side(me, what));
-            self.races.add(a, b, W as u32, space, rel, same, addr, size, 1);
+            self.races
+                .add(a, b, W as u32, space, rel, same, addr, size, 1);
         }
         true
     }
@@ -246,7 +294,16 @@ impl<const W: usize> Watcher<W> {
         let scheme = self.s.options.scheme;
         if scheme != Scheme::Addr {
             let strong = me.flags & super::cell::STRONG != 0;
-            self.table.push(a.pc, a.warp, a.what, strong, a.size, mask, a.addrs, a.values.first());
+            self.table.push(
+                a.pc,
+                a.warp,
+                a.what,
+                strong,
+                a.size,
+                mask,
+                a.addrs,
+                a.values.first(),
+            );
         }
         if scheme == Scheme::Stmt {
             if a.what == What::Write {
@@ -256,16 +313,32 @@ impl<const W: usize> Watcher<W> {
         }
         let g = u64::from(self.grain);
         let mut cells = std::mem::take(&mut self.cells);
+        let quick = a.what == What::Read
+            && !self.s.options.independent
+            && !self.s.fences
+            && a.size == self.grain;
+        let shift = self.grain.trailing_zeros();
         for l in lanes(mask) {
             let mut p = me;
             p.lane = l as u8;
             let addr = a.addrs[l];
-            let first = (addr / g) as usize;
-            let count = (a.size / self.grain).max(1) as usize;
+            let first = (addr >> shift) as usize;
+            if quick && cells.get(first).is_some_and(|c| self.quiet_read(c, &p)) {
+                continue;
+            }
+            let count = (a.size >> shift).max(1) as usize;
             for k in 0..count {
                 if let Some(c) = cells.get_mut(first + k) {
                     let value = value_at(a, l, k as u32 * self.grain, self.grain);
-                    self.touch(c, p, a.what, value, addr + k as u64 * g, self.grain, Space::Shared);
+                    self.touch(
+                        c,
+                        p,
+                        a.what,
+                        value,
+                        addr + k as u64 * g,
+                        self.grain,
+                        Space::Shared,
+                    );
                 }
             }
         }
@@ -290,7 +363,17 @@ impl<const W: usize> Watcher<W> {
                     let (mut p, mut q) = (me, me);
                     (p.lane, q.lane) = (x as u8, y as u8);
                     let (s, t) = (self.side(&p, a.what), self.side(&q, a.what));
-                    self.races.add(s, t, W as u32, Space::Shared, Relation::SameInstruction, same, a.addrs[x], a.size, 1);
+                    self.races.add(
+                        s,
+                        t,
+                        W as u32,
+                        Space::Shared,
+                        Relation::SameInstruction,
+                        same,
+                        a.addrs[x],
+                        a.size,
+                        1,
+                    );
                 }
             }
         }
@@ -303,7 +386,9 @@ impl<const W: usize> Watcher<W> {
         let mut rest = mask;
         while rest != 0 {
             let number = a.addrs[rest.trailing_zeros() as usize] / PAGE;
-            let Some(page) = cache.get(&s.pages, number) else { break };
+            let Some(page) = cache.get(&s.pages, number) else {
+                break;
+            };
             let Ok(mut cells) = page.lock() else { break };
             for l in lanes(rest) {
                 let addr = a.addrs[l];
@@ -318,7 +403,15 @@ impl<const W: usize> Watcher<W> {
                 for k in 0..count {
                     if let Some(c) = cells.get_mut(first + k) {
                         let value = value_at(a, l, k as u32 * self.grain, self.grain);
-                        self.touch(c, p, a.what, value, addr + k as u64 * g, self.grain, Space::Global);
+                        self.touch(
+                            c,
+                            p,
+                            a.what,
+                            value,
+                            addr + k as u64 * g,
+                            self.grain,
+                            Space::Global,
+                        );
                     }
                 }
             }
@@ -328,7 +421,11 @@ impl<const W: usize> Watcher<W> {
 
     fn location(&self, space: Space, addr: u64) -> u64 {
         // Shared memory of different blocks is different memory.
-        if space == Space::Shared { (1 << 63) | u64::from(self.block) << 24 | addr } else { addr }
+        if space == Space::Shared {
+            (1 << 63) | u64::from(self.block) << 24 | addr
+        } else {
+            addr
+        }
     }
 
     /// A strong write after a fence, or a releasing one, publishes what the warp did and knew.
@@ -340,7 +437,9 @@ impl<const W: usize> Watcher<W> {
                 lanes: a.mask,
                 epochs: Arc::new(self.clocks.row(a.warp).to_vec()),
             }),
-            _ if me.flags & super::cell::SCOPE_CTA != 0 || a.space == Space::Shared => self.cta_fence[w].clone(),
+            _ if me.flags & super::cell::SCOPE_CTA != 0 || a.space == Space::Shared => {
+                self.cta_fence[w].clone()
+            }
             _ => self.gpu_fence[w].clone(),
         };
         let Some(f) = f else { return };
@@ -381,7 +480,9 @@ impl<const W: usize> Watcher<W> {
             self.racy.dedup();
             let mut races = std::mem::take(&mut self.races);
             let list = only.map(|()| self.racy.as_slice());
-            self.table.compare(&mut races, self.block, self.phase, W as u32, self.grain, list);
+            self.table.compare(
+                &mut races, self.block, self.phase, W as u32, self.grain, list,
+            );
             self.races = races;
         }
         self.racy.clear();
@@ -398,7 +499,11 @@ fn value_at<const W: usize>(a: &Access<'_, W>, lane: usize, off: u32, grain: u32
     let each = a.size / a.values.len() as u32;
     let v = a.values[((off / each) as usize).min(a.values.len() - 1)][lane];
     let v = v >> ((off % each) * 8);
-    if grain >= 8 { v } else { v & ((1 << (grain * 8)) - 1) }
+    if grain >= 8 {
+        v
+    } else {
+        v & ((1 << (grain * 8)) - 1)
+    }
 }
 
 impl<const W: usize> Observer<W> for Watcher<W> {
@@ -410,7 +515,9 @@ impl<const W: usize> Observer<W> for Watcher<W> {
         let me = self.point(a, f);
         if self.s.fences && f & super::cell::STRONG != 0 {
             if a.what == What::Read {
-                let locs: Vec<u64> = lanes(a.mask).map(|l| self.location(a.space, a.addrs[l])).collect();
+                let locs: Vec<u64> = lanes(a.mask)
+                    .map(|l| self.location(a.space, a.addrs[l]))
+                    .collect();
                 self.acquire(a.warp, locs.into_iter());
             } else {
                 self.release(a, &me);
@@ -422,7 +529,10 @@ impl<const W: usize> Observer<W> for Watcher<W> {
                 self.spared += u64::from(mask.count_ones());
                 return;
             }
-            Some(&Monitor::Reduced { one_lane, once_per_phase }) => {
+            Some(&Monitor::Reduced {
+                one_lane,
+                once_per_phase,
+            }) => {
                 if once_per_phase {
                     let key = (me.epoch, mask);
                     let old = self.once.insert((a.pc, a.warp), key);
@@ -475,13 +585,21 @@ impl<const W: usize> Observer<W> for Watcher<W> {
     fn warp_sync(&mut self, warp: u16, active: u64, members: u64, _live: u64) {
         // Lanes that have ended take no part: what they did stays unordered.
         let count = self.s.threads - u32::from(warp) * W as u32;
-        let all = if count >= W as u32 { u64::MAX >> (64 - W) } else { (1 << count) - 1 };
+        let all = if count >= W as u32 {
+            u64::MAX >> (64 - W)
+        } else {
+            (1 << count) - 1
+        };
         self.clocks.warp_sync(warp, active, members, all);
     }
 
     fn fence(&mut self, warp: u16, stamp: u64, mask: u64, scope: Scope) {
         let w = usize::from(warp);
-        let f = Fences { stamp: stamp as u32, lanes: mask, epochs: Arc::new(self.clocks.row(warp).to_vec()) };
+        let f = Fences {
+            stamp: stamp as u32,
+            lanes: mask,
+            epochs: Arc::new(self.clocks.row(warp).to_vec()),
+        };
         if scope != Scope::Cta {
             self.gpu_fence[w] = Some(f.clone());
         }
@@ -495,7 +613,10 @@ impl<const W: usize> Observer<W> for Watcher<W> {
         let locs: Vec<u64> = lanes(mask)
             .map(|l| {
                 let shared = addrs[l] >> 56 == 1;
-                self.location(if shared { Space::Shared } else { Space::Global }, addrs[l] & 0xff_ffff_ffff_ffff)
+                self.location(
+                    if shared { Space::Shared } else { Space::Global },
+                    addrs[l] & 0xff_ffff_ffff_ffff,
+                )
             })
             .collect();
         self.acquire(warp, locs.into_iter());
@@ -507,8 +628,12 @@ impl<const W: usize> Observer<W> for Watcher<W> {
         s.checked.fetch_add(self.checked, Ordering::Relaxed);
         s.spared.fetch_add(self.spared, Ordering::Relaxed);
         s.lost.fetch_add(self.table.lost, Ordering::Relaxed);
-        s.stmt_peak.fetch_max(self.table.peak as u64, Ordering::Relaxed);
-        s.shadow_bytes.fetch_max((self.cells.len() * size_of::<Cell>()) as u64, Ordering::Relaxed);
+        s.stmt_peak
+            .fetch_max(self.table.peak as u64, Ordering::Relaxed);
+        s.shadow_bytes.fetch_max(
+            (self.cells.len() * size_of::<Cell>()) as u64,
+            Ordering::Relaxed,
+        );
         if !self.races.is_empty()
             && let Ok(mut r) = s.results.lock()
         {

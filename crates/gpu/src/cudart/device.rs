@@ -26,7 +26,11 @@ pub extern "C" fn cudaGetDevice(out: *mut i32) -> Code {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaSetDevice(d: i32) -> Code {
-    if d == 0 { SUCCESS } else { done(INVALID_DEVICE) }
+    if d == 0 {
+        SUCCESS
+    } else {
+        done(INVALID_DEVICE)
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -71,7 +75,13 @@ pub extern "C" fn cudaDeviceGetAttribute(out: *mut i32, attr: i32, device: i32) 
         return done(INVALID_DEVICE);
     }
     let v = match attr {
-        1 | 2 | 3 => if attr == 3 { 64 } else { 1024 }, // threads per block, block x, block z start below
+        1 | 2 | 3 => {
+            if attr == 3 {
+                64
+            } else {
+                1024
+            }
+        } // threads per block, block x, block z start below
         4 => 64,
         5 => i32::MAX,
         6 | 7 => 65535,
@@ -127,12 +137,20 @@ fn properties(p: *mut u8, bytes: usize) -> Code {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaGetDeviceProperties_v2(p: *mut u8, device: i32) -> Code {
-    if device == 0 { properties(p, 1008) } else { done(INVALID_DEVICE) }
+    if device == 0 {
+        properties(p, 1008)
+    } else {
+        done(INVALID_DEVICE)
+    }
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaGetDeviceProperties(p: *mut u8, device: i32) -> Code {
-    if device == 0 { properties(p, 712) } else { done(INVALID_DEVICE) }
+    if device == 0 {
+        properties(p, 712)
+    } else {
+        done(INVALID_DEVICE)
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -160,17 +178,35 @@ fn words(c: Code) -> (&'static std::ffi::CStr, &'static std::ffi::CStr) {
         0 => (c"cudaSuccess", c"no error"),
         1 => (c"cudaErrorInvalidValue", c"invalid argument"),
         2 => (c"cudaErrorMemoryAllocation", c"out of memory"),
-        9 => (c"cudaErrorInvalidConfiguration", c"invalid configuration argument"),
+        9 => (
+            c"cudaErrorInvalidConfiguration",
+            c"invalid configuration argument",
+        ),
         12 => (c"cudaErrorInvalidPitchValue", c"invalid pitch argument"),
         13 => (c"cudaErrorInvalidSymbol", c"invalid device symbol"),
         17 => (c"cudaErrorInvalidDevicePointer", c"invalid device pointer"),
-        21 => (c"cudaErrorInvalidMemcpyDirection", c"invalid copy direction for memcpy"),
-        98 => (c"cudaErrorInvalidDeviceFunction", c"invalid device function"),
+        21 => (
+            c"cudaErrorInvalidMemcpyDirection",
+            c"invalid copy direction for memcpy",
+        ),
+        98 => (
+            c"cudaErrorInvalidDeviceFunction",
+            c"invalid device function",
+        ),
         101 => (c"cudaErrorInvalidDevice", c"invalid device ordinal"),
-        209 => (c"cudaErrorNoKernelImageForDevice", c"no kernel image is available for execution on the device"),
-        400 => (c"cudaErrorInvalidResourceHandle", c"invalid resource handle"),
+        209 => (
+            c"cudaErrorNoKernelImageForDevice",
+            c"no kernel image is available for execution on the device",
+        ),
+        400 => (
+            c"cudaErrorInvalidResourceHandle",
+            c"invalid resource handle",
+        ),
         600 => (c"cudaErrorNotReady", c"device not ready"),
-        700 => (c"cudaErrorIllegalAddress", c"an illegal memory access was encountered"),
+        700 => (
+            c"cudaErrorIllegalAddress",
+            c"an illegal memory access was encountered",
+        ),
         710 => (c"cudaErrorAssert", c"device-side assert triggered"),
         719 => (c"cudaErrorLaunchFailure", c"unspecified launch failure"),
         _ => (c"cudaErrorUnknown", c"unknown error"),

@@ -14,7 +14,12 @@ pub unsafe fn bytes<'a>(data: *const u8) -> &'a [u8] {
     let first = unsafe { data.cast::<u32>().read_unaligned() };
     if first == MAGIC {
         // SAFETY: a container has a 16-byte header with its own sizes.
-        let (header, size) = unsafe { (data.add(6).cast::<u16>().read_unaligned(), data.add(8).cast::<u64>().read_unaligned()) };
+        let (header, size) = unsafe {
+            (
+                data.add(6).cast::<u16>().read_unaligned(),
+                data.add(8).cast::<u64>().read_unaligned(),
+            )
+        };
         let n = usize::from(header) + usize::try_from(size).unwrap_or(0);
         // SAFETY: the header says that this many bytes follow.
         return unsafe { std::slice::from_raw_parts(data, n) };
@@ -35,10 +40,20 @@ pub unsafe fn bytes<'a>(data: *const u8) -> &'a [u8] {
 pub fn ptx(data: &[u8]) -> Result<Vec<String>, String> {
     if data.len() < 16 || u32::from_le_bytes([data[0], data[1], data[2], data[3]]) != MAGIC {
         let text = String::from_utf8_lossy(data).into_owned();
-        return if text.contains(".version") { Ok(vec![text]) } else { Err("the program's device code is in a form that is not known".into()) };
+        return if text.contains(".version") {
+            Ok(vec![text])
+        } else {
+            Err("the program's device code is in a form that is not known".into())
+        };
     }
-    let u16_at = |k: usize| data.get(k..k + 2).map_or(0, |b| u16::from_le_bytes([b[0], b[1]]));
-    let u32_at = |k: usize| data.get(k..k + 4).map_or(0, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+    let u16_at = |k: usize| {
+        data.get(k..k + 2)
+            .map_or(0, |b| u16::from_le_bytes([b[0], b[1]]))
+    };
+    let u32_at = |k: usize| {
+        data.get(k..k + 4)
+            .map_or(0, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+    };
     let u64_at = |k: usize| u64::from(u32_at(k)) | u64::from(u32_at(k + 4)) << 32;
     let mut at = usize::from(u16_at(6));
     let (mut out, mut packed, mut binary) = (Vec::new(), 0, 0);
@@ -65,7 +80,9 @@ pub fn ptx(data: &[u8]) -> Result<Vec<String>, String> {
         return Err(if packed > 0 {
             "its PTX is compressed; build it with -no-compress, or with: deadheat gpu cc".into()
         } else {
-            format!("it holds only {binary} binaries for real GPUs; build it with -gencode arch=compute_80,code=compute_80, or with: deadheat gpu cc")
+            format!(
+                "it holds only {binary} binaries for real GPUs; build it with -gencode arch=compute_80,code=compute_80, or with: deadheat gpu cc"
+            )
         });
     }
     Ok(out)
@@ -91,7 +108,10 @@ mod tests {
         c.extend((body.len() as u64).to_le_bytes());
         c.extend([0u8; 48]);
         c.extend(body);
-        assert_eq!(ptx(&c).unwrap(), vec![".version 7.0 .target sm_80".to_string()]);
+        assert_eq!(
+            ptx(&c).unwrap(),
+            vec![".version 7.0 .target sm_80".to_string()]
+        );
         c[16] = 2;
         assert!(ptx(&c).unwrap_err().contains("real GPUs"));
         // cut anywhere, it must not panic

@@ -10,8 +10,8 @@ use crate::machine::{FaultKind, Launch, Loaded};
 
 use super::runtime::{Kernel, done, get};
 use super::{
-    ASSERT, Code, ILLEGAL_ADDRESS, INVALID_CONFIGURATION, INVALID_FUNCTION, INVALID_VALUE, LAUNCH_FAILURE,
-    NO_KERNEL_IMAGE, SUCCESS, fatbin,
+    ASSERT, Code, ILLEGAL_ADDRESS, INVALID_CONFIGURATION, INVALID_FUNCTION, INVALID_VALUE,
+    LAUNCH_FAILURE, NO_KERNEL_IMAGE, SUCCESS, fatbin,
 };
 
 #[repr(C)]
@@ -65,11 +65,16 @@ pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *const c_void) -> *mut
     let loaded = match loaded {
         Ok(l) => Some(Arc::new(l)),
         Err(e) => {
-            rt.tell("error", &serde_json::json!(format!("this program's kernels cannot run here: {e}")));
+            rt.tell(
+                "error",
+                &serde_json::json!(format!("this program's kernels cannot run here: {e}")),
+            );
             None
         }
     };
-    let Ok(mut s) = rt.state.lock() else { return std::ptr::null_mut() };
+    let Ok(mut s) = rt.state.lock() else {
+        return std::ptr::null_mut();
+    };
     s.modules.push(loaded);
     s.modules.len() as *mut *mut c_void
 }
@@ -103,7 +108,13 @@ pub unsafe extern "C" fn __cudaRegisterFunction(
     // SAFETY: by contract.
     let name = unsafe { text(name) };
     if let Ok(mut s) = get().state.lock() {
-        s.kernels.insert(host as usize, Kernel { module: (handle as usize).wrapping_sub(1), name });
+        s.kernels.insert(
+            host as usize,
+            Kernel {
+                module: (handle as usize).wrapping_sub(1),
+                name,
+            },
+        );
     }
 }
 
@@ -123,7 +134,10 @@ pub unsafe extern "C" fn __cudaRegisterVar(
     // SAFETY: by contract.
     let name = unsafe { text(name) };
     if let Ok(mut s) = get().state.lock() {
-        s.vars.insert(host as usize, ((handle as usize).wrapping_sub(1), name, size as u64));
+        s.vars.insert(
+            host as usize,
+            ((handle as usize).wrapping_sub(1), name, size as u64),
+        );
     }
 }
 
@@ -144,9 +158,15 @@ pub unsafe extern "C" fn __cudaRegisterManagedVar(
 ) {
     // SAFETY: by contract.
     let name = unsafe { text(name) };
-    let Ok(mut s) = get().state.lock() else { return };
+    let Ok(mut s) = get().state.lock() else {
+        return;
+    };
     let module = (handle as usize).wrapping_sub(1);
-    let at = s.modules.get(module).and_then(|m| m.as_ref()).and_then(|m| m.symbols.get(&name).copied());
+    let at = s
+        .modules
+        .get(module)
+        .and_then(|m| m.as_ref())
+        .and_then(|m| m.symbols.get(&name).copied());
     s.vars.insert(pointer as usize, (module, name, size as u64));
     if let Some(at) = at
         && !pointer.is_null()
@@ -157,7 +177,12 @@ pub unsafe extern "C" fn __cudaRegisterManagedVar(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn __cudaPushCallConfiguration(grid: Dim3, block: Dim3, shared: usize, stream: *mut c_void) -> u32 {
+pub extern "C" fn __cudaPushCallConfiguration(
+    grid: Dim3,
+    block: Dim3,
+    shared: usize,
+    stream: *mut c_void,
+) -> u32 {
     CALLS.with(|c| c.borrow_mut().push((grid, block, shared, stream as usize)));
     0
 }
@@ -165,8 +190,15 @@ pub extern "C" fn __cudaPushCallConfiguration(grid: Dim3, block: Dim3, shared: u
 /// # Safety
 /// Called by compiler-generated code with four variables to fill.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __cudaPopCallConfiguration(grid: *mut Dim3, block: *mut Dim3, shared: *mut usize, stream: *mut c_void) -> Code {
-    let Some((g, b, s, st)) = CALLS.with(|c| c.borrow_mut().pop()) else { return done(INVALID_CONFIGURATION) };
+pub unsafe extern "C" fn __cudaPopCallConfiguration(
+    grid: *mut Dim3,
+    block: *mut Dim3,
+    shared: *mut usize,
+    stream: *mut c_void,
+) -> Code {
+    let Some((g, b, s, st)) = CALLS.with(|c| c.borrow_mut().pop()) else {
+        return done(INVALID_CONFIGURATION);
+    };
     // SAFETY: by contract.
     unsafe {
         *grid = g;
@@ -180,9 +212,22 @@ pub unsafe extern "C" fn __cudaPopCallConfiguration(grid: *mut Dim3, block: *mut
 /// # Safety
 /// `args` has one pointer per parameter of the kernel, each to a value of its size.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cudaLaunchKernel(func: *const c_void, grid: Dim3, block: Dim3, args: *mut *mut c_void, shared: usize, _stream: *mut c_void) -> Code {
-    let kernel = get().state.lock().ok().and_then(|s| s.kernels.get(&(func as usize)).cloned());
-    let Some(k) = kernel else { return done(INVALID_FUNCTION) };
+pub unsafe extern "C" fn cudaLaunchKernel(
+    func: *const c_void,
+    grid: Dim3,
+    block: Dim3,
+    args: *mut *mut c_void,
+    shared: usize,
+    _stream: *mut c_void,
+) -> Code {
+    let kernel = get()
+        .state
+        .lock()
+        .ok()
+        .and_then(|s| s.kernels.get(&(func as usize)).cloned());
+    let Some(k) = kernel else {
+        return done(INVALID_FUNCTION);
+    };
     // SAFETY: by contract.
     let r = std::panic::catch_unwind(|| unsafe { launch(&k, grid, block, args, shared) });
     done(r.unwrap_or(LAUNCH_FAILURE))
@@ -191,7 +236,14 @@ pub unsafe extern "C" fn cudaLaunchKernel(func: *const c_void, grid: Dim3, block
 /// # Safety
 /// As for `cudaLaunchKernel`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cudaLaunchCooperativeKernel(func: *const c_void, grid: Dim3, block: Dim3, args: *mut *mut c_void, shared: usize, stream: *mut c_void) -> Code {
+pub unsafe extern "C" fn cudaLaunchCooperativeKernel(
+    func: *const c_void,
+    grid: Dim3,
+    block: Dim3,
+    args: *mut *mut c_void,
+    shared: usize,
+    stream: *mut c_void,
+) -> Code {
     // SAFETY: by contract.
     unsafe { cudaLaunchKernel(func, grid, block, args, shared, stream) }
 }
@@ -213,21 +265,38 @@ pub unsafe extern "C" fn __cudaGetKernel(out: *mut *const c_void, func: *const c
 /// # Safety
 /// As for `cudaLaunchKernel`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __cudaLaunchKernel(func: *const c_void, grid: Dim3, block: Dim3, args: *mut *mut c_void, shared: usize, stream: *mut c_void) -> Code {
+pub unsafe extern "C" fn __cudaLaunchKernel(
+    func: *const c_void,
+    grid: Dim3,
+    block: Dim3,
+    args: *mut *mut c_void,
+    shared: usize,
+    stream: *mut c_void,
+) -> Code {
     // SAFETY: by contract.
     unsafe { cudaLaunchKernel(func, grid, block, args, shared, stream) }
 }
 
 /// # Safety
 /// As for `cudaLaunchKernel`.
-unsafe fn launch(k: &Kernel, grid: Dim3, block: Dim3, args: *mut *mut c_void, shared: usize) -> Code {
+unsafe fn launch(
+    k: &Kernel,
+    grid: Dim3,
+    block: Dim3,
+    args: *mut *mut c_void,
+    shared: usize,
+) -> Code {
     let rt = get();
     let (loaded, number) = {
-        let Ok(mut s) = rt.state.lock() else { return LAUNCH_FAILURE };
+        let Ok(mut s) = rt.state.lock() else {
+            return LAUNCH_FAILURE;
+        };
         s.launches += 1;
         (s.modules.get(k.module).and_then(Clone::clone), s.launches)
     };
-    let Some(loaded) = loaded else { return NO_KERNEL_IMAGE };
+    let Some(loaded) = loaded else {
+        return NO_KERNEL_IMAGE;
+    };
     let program = match loaded.program(&k.name) {
         Ok(p) => p,
         Err(e) => {
@@ -243,7 +312,11 @@ unsafe fn launch(k: &Kernel, grid: Dim3, block: Dim3, args: *mut *mut c_void, sh
         // SAFETY: by contract, one pointer per parameter, each to that many bytes.
         unsafe {
             let from = (*args.add(n)).cast::<u8>();
-            std::ptr::copy_nonoverlapping(from, params.as_mut_ptr().add(*off as usize), *size as usize);
+            std::ptr::copy_nonoverlapping(
+                from,
+                params.as_mut_ptr().add(*off as usize),
+                *size as usize,
+            );
         }
     }
     let l = Launch {
@@ -302,5 +375,9 @@ unsafe fn launch(k: &Kernel, grid: Dim3, block: Dim3, args: *mut *mut c_void, sh
     if worst(FaultKind::Assert) {
         return ASSERT;
     }
-    if checked.outcome.aborted { LAUNCH_FAILURE } else { SUCCESS }
+    if checked.outcome.aborted {
+        LAUNCH_FAILURE
+    } else {
+        SUCCESS
+    }
 }

@@ -3,13 +3,20 @@
 use std::ffi::c_void;
 
 use super::runtime::{done, get};
-use super::{Code, INVALID_DEVICE_POINTER, INVALID_DIRECTION, INVALID_SYMBOL, INVALID_VALUE, NO_MEMORY, SUCCESS};
+use super::{
+    Code, INVALID_DEVICE_POINTER, INVALID_DIRECTION, INVALID_SYMBOL, INVALID_VALUE, NO_MEMORY,
+    SUCCESS,
+};
 
 fn alloc(out: *mut *mut c_void, n: usize, name: &str) -> Code {
     if out.is_null() {
         return done(INVALID_VALUE);
     }
-    let p = if n == 0 { Some(0) } else { get().memory.alloc(name, n as u64, false) };
+    let p = if n == 0 {
+        Some(0)
+    } else {
+        get().memory.alloc(name, n as u64, false)
+    };
     match p {
         // SAFETY: the caller's pointer to a pointer, not null.
         Some(p) => unsafe { *out = p as *mut c_void },
@@ -19,12 +26,20 @@ fn alloc(out: *mut *mut c_void, n: usize, name: &str) -> Code {
 }
 
 fn release(p: *mut c_void) -> Code {
-    if p.is_null() || get().memory.free(p as u64) { SUCCESS } else { done(INVALID_VALUE) }
+    if p.is_null() || get().memory.free(p as u64) {
+        SUCCESS
+    } else {
+        done(INVALID_VALUE)
+    }
 }
 
 /// Where a device pointer must point for `n` bytes to be good.
 fn device_range(p: *const c_void, n: usize) -> bool {
-    n == 0 || get().memory.range(p as u64).is_some_and(|r| p as u64 + n as u64 <= r.end)
+    n == 0
+        || get()
+            .memory
+            .range(p as u64)
+            .is_some_and(|r| p as u64 + n as u64 <= r.end)
 }
 
 fn copy(to: *mut c_void, from: *const c_void, n: usize, kind: i32) -> Code {
@@ -40,7 +55,10 @@ fn copy(to: *mut c_void, from: *const c_void, n: usize, kind: i32) -> Code {
         2 => (false, true),
         3 => (true, true),
         // by address: ours are device memory
-        4 => (get().memory.find(to as u64).is_some(), get().memory.find(from as u64).is_some()),
+        4 => (
+            get().memory.find(to as u64).is_some(),
+            get().memory.find(from as u64).is_some(),
+        ),
         _ => return done(INVALID_DIRECTION),
     };
     if to_device && !device_range(to, n) || from_device && !device_range(from, n) {
@@ -78,7 +96,12 @@ pub extern "C" fn cudaMallocAsync(out: *mut *mut c_void, n: usize, _stream: *mut
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaMallocPitch(out: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize) -> Code {
+pub extern "C" fn cudaMallocPitch(
+    out: *mut *mut c_void,
+    pitch: *mut usize,
+    width: usize,
+    height: usize,
+) -> Code {
     if pitch.is_null() {
         return done(INVALID_VALUE);
     }
@@ -89,7 +112,11 @@ pub extern "C" fn cudaMallocPitch(out: *mut *mut c_void, pitch: *mut usize, widt
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaHostGetDevicePointer(out: *mut *mut c_void, p: *mut c_void, _flags: u32) -> Code {
+pub extern "C" fn cudaHostGetDevicePointer(
+    out: *mut *mut c_void,
+    p: *mut c_void,
+    _flags: u32,
+) -> Code {
     if out.is_null() || get().memory.find(p as u64).is_none() {
         return done(INVALID_VALUE);
     }
@@ -119,17 +146,34 @@ pub extern "C" fn cudaMemcpy(to: *mut c_void, from: *const c_void, n: usize, kin
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaMemcpyAsync(to: *mut c_void, from: *const c_void, n: usize, kind: i32, _stream: *mut c_void) -> Code {
+pub extern "C" fn cudaMemcpyAsync(
+    to: *mut c_void,
+    from: *const c_void,
+    n: usize,
+    kind: i32,
+    _stream: *mut c_void,
+) -> Code {
     copy(to, from, n, kind)
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaMemcpy2D(to: *mut c_void, tp: usize, from: *const c_void, fp: usize, width: usize, height: usize, kind: i32) -> Code {
+pub extern "C" fn cudaMemcpy2D(
+    to: *mut c_void,
+    tp: usize,
+    from: *const c_void,
+    fp: usize,
+    width: usize,
+    height: usize,
+    kind: i32,
+) -> Code {
     if width > tp || width > fp {
         return done(12); // cudaErrorInvalidPitchValue
     }
     for row in 0..height {
-        let (t, f) = (to.cast::<u8>().wrapping_add(row * tp), from.cast::<u8>().wrapping_add(row * fp));
+        let (t, f) = (
+            to.cast::<u8>().wrapping_add(row * tp),
+            from.cast::<u8>().wrapping_add(row * fp),
+        );
         let c = copy(t.cast(), f.cast(), width, kind);
         if c != SUCCESS {
             return c;
@@ -162,18 +206,34 @@ fn symbol(host: *const c_void) -> Option<(u64, u64)> {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaMemcpyToSymbol(sym: *const c_void, from: *const c_void, n: usize, off: usize, kind: i32) -> Code {
+pub extern "C" fn cudaMemcpyToSymbol(
+    sym: *const c_void,
+    from: *const c_void,
+    n: usize,
+    off: usize,
+    kind: i32,
+) -> Code {
     match symbol(sym) {
-        Some((at, size)) if off as u64 + n as u64 <= size => copy((at + off as u64) as *mut c_void, from, n, kind),
+        Some((at, size)) if off as u64 + n as u64 <= size => {
+            copy((at + off as u64) as *mut c_void, from, n, kind)
+        }
         Some(_) => done(INVALID_VALUE),
         None => done(INVALID_SYMBOL),
     }
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaMemcpyFromSymbol(to: *mut c_void, sym: *const c_void, n: usize, off: usize, kind: i32) -> Code {
+pub extern "C" fn cudaMemcpyFromSymbol(
+    to: *mut c_void,
+    sym: *const c_void,
+    n: usize,
+    off: usize,
+    kind: i32,
+) -> Code {
     match symbol(sym) {
-        Some((at, size)) if off as u64 + n as u64 <= size => copy(to, (at + off as u64) as *const c_void, n, kind),
+        Some((at, size)) if off as u64 + n as u64 <= size => {
+            copy(to, (at + off as u64) as *const c_void, n, kind)
+        }
         Some(_) => done(INVALID_VALUE),
         None => done(INVALID_SYMBOL),
     }
@@ -217,8 +277,17 @@ pub extern "C" fn cudaMemGetInfo(free: *mut usize, total: *mut usize) -> Code {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaMemPrefetchAsync(p: *const c_void, n: usize, _device: i32, _stream: *mut c_void) -> Code {
-    if device_range(p, n) { SUCCESS } else { done(INVALID_DEVICE_POINTER) }
+pub extern "C" fn cudaMemPrefetchAsync(
+    p: *const c_void,
+    n: usize,
+    _device: i32,
+    _stream: *mut c_void,
+) -> Code {
+    if device_range(p, n) {
+        SUCCESS
+    } else {
+        done(INVALID_DEVICE_POINTER)
+    }
 }
 
 #[unsafe(no_mangle)]

@@ -52,16 +52,32 @@ pub fn get() -> &'static Runtime {
             "off" => Scheme::Off,
             _ => Scheme::Both,
         };
-        let warp_size = if var("DEADHEAT_GPU_WARP_SIZE") == "64" { 64 } else { 32 };
+        let warp_size = if var("DEADHEAT_GPU_WARP_SIZE") == "64" {
+            64
+        } else {
+            32
+        };
         let log = std::env::var_os("DEADHEAT_GPU_LOG")
-            .and_then(|p| std::fs::OpenOptions::new().create(true).append(true).open(p).ok())
+            .and_then(|p| {
+                std::fs::OpenOptions::new()
+                    .create(true)
+                    .append(true)
+                    .open(p)
+                    .ok()
+            })
             .map(Mutex::new);
         Runtime {
             memory: Memory::new(),
             state: Mutex::new(State::default()),
-            options: Options { scheme, independent: var("DEADHEAT_GPU_WARPS") == "independent", warp_size },
+            options: Options {
+                scheme,
+                independent: var("DEADHEAT_GPU_WARPS") == "independent",
+                warp_size,
+            },
             analyze: var("DEADHEAT_GPU_STATIC") != "0",
-            step_limit: var("DEADHEAT_GPU_MAX_STEPS").parse().unwrap_or(20_000_000_000),
+            step_limit: var("DEADHEAT_GPU_MAX_STEPS")
+                .parse()
+                .unwrap_or(20_000_000_000),
             workers: var("DEADHEAT_GPU_THREADS").parse().unwrap_or(0),
             log,
         }
@@ -78,7 +94,9 @@ impl Runtime {
                     let _ = writeln!(f, "{line}");
                 }
             }
-            None if key == "error" || key == "note" => eprintln!("deadheat gpu: {}", v.as_str().unwrap_or_default()),
+            None if key == "error" || key == "note" => {
+                eprintln!("deadheat gpu: {}", v.as_str().unwrap_or_default())
+            }
             None => {}
         }
     }

@@ -17,6 +17,8 @@ Finds races in GPU kernels without a GPU.
 usage: deadheat gpu check FILE(.cu|.cl|.ptx) [options]
        deadheat gpu run [options] PROGRAM [ARGUMENTS]
        deadheat gpu cc FILES(.cu) [compiler options] -o PROGRAM
+       deadheat gpu instrument FILE(.ptx|.cu|.cl) [--scheme addr|stmt] [-o OUT.ptx]
+       deadheat gpu ptx FILE(.cu|.cl)     prints the PTX that is checked
 
 launch
   --kernel NAME          kernel to launch (all of the file if left out)
@@ -60,13 +62,72 @@ pub fn main(args: &[String]) -> i32 {
             Ok(()) => 0,
             Err(e) => fail(&e),
         },
+        Some("instrument") => match instrument(&args[1..]) {
+            Ok(()) => 0,
+            Err(e) => fail(&e),
+        },
+        Some("ptx") => match print_ptx(&args[1..]) {
+            Ok(()) => 0,
+            Err(e) => fail(&e),
+        },
         Some("--help" | "-h" | "help") => {
             print!("{HELP}");
             0
         }
-        Some(other) => fail(&ToolError(format!("`{other}` is not a subcommand; see: deadheat gpu --help"))),
-        None => fail(&ToolError("a subcommand is missing; see: deadheat gpu --help".into())),
+        Some(other) => fail(&ToolError(format!(
+            "`{other}` is not a subcommand; see: deadheat gpu --help"
+        ))),
+        None => fail(&ToolError(
+            "a subcommand is missing; see: deadheat gpu --help".into(),
+        )),
     }
+}
+
+/// `instrument FILE --scheme addr|stmt -o OUT`.
+fn instrument(args: &[String]) -> Result<(), ToolError> {
+    let mut out = None;
+    let mut rest = Vec::new();
+    let mut it = args.iter();
+    while let Some(a) = it.next() {
+        match a.as_str() {
+            "-o" => {
+                out = Some(PathBuf::from(
+                    it.next()
+                        .ok_or_else(|| ToolError("-o wants a file name".into()))?,
+                ))
+            }
+            _ => rest.push(a.clone()),
+        }
+    }
+    let p = parse(&rest)?;
+    let scheme = match p.check.options.scheme {
+        Scheme::Stmt => Scheme::Stmt,
+        _ => Scheme::Addr,
+    };
+    let text = super::compile::to_ptx(&p.check.file, &p.check.compile)?;
+    let name = p.check.file.display();
+    let done = crate::instrument::instrument(&text, scheme)
+        .map_err(|e| ToolError(format!("{name}: {e}")))?;
+    if done.table_in_device_memory {
+        eprintln!(
+            "deadheat gpu: {name}: shared memory is full, so the warp table is in device memory"
+        );
+    }
+    match out {
+        None => print!("{}", done.text),
+        Some(f) => std::fs::write(&f, done.text)
+            .map_err(|e| ToolError(format!("cannot write {}: {e}", f.display())))?,
+    }
+    Ok(())
+}
+
+fn print_ptx(args: &[String]) -> Result<(), ToolError> {
+    let p = parse(args)?;
+    print!(
+        "{}",
+        super::compile::to_ptx(&p.check.file, &p.check.compile)?
+    );
+    Ok(())
 }
 
 fn fail(e: &ToolError) -> i32 {
@@ -90,13 +151,22 @@ pub fn parse(args: &[String]) -> Result<Parsed, ToolError> {
     let mut o = CheckOptions::new("");
     let mut spec = LaunchSpec::default();
     let mut given = false;
-    let mut p = Parsed { check: o.clone(), format: "text".into(), log: None };
+    let mut p = Parsed {
+        check: o.clone(),
+        format: "text".into(),
+        log: None,
+    };
     let mut it = args.iter();
     let number = |name: &str, v: String| {
-        v.parse::<u64>().map_err(|_| ToolError(format!("{name} wants a number, not `{v}`")))
+        v.parse::<u64>()
+            .map_err(|_| ToolError(format!("{name} wants a number, not `{v}`")))
     };
     while let Some(a) = it.next() {
-        let mut value = || it.next().cloned().ok_or_else(|| ToolError(format!("{a} wants a value")));
+        let mut value = || {
+            it.next()
+                .cloned()
+                .ok_or_else(|| ToolError(format!("{a} wants a value")))
+        };
         match a.as_str() {
             "--kernel" => {
                 spec.kernel = Some(value()?);
@@ -111,7 +181,9 @@ pub fn parse(args: &[String]) -> Result<Parsed, ToolError> {
                 given = true;
             }
             "--shared" => {
-                spec.shared = number(a, value()?)?.try_into().map_err(|_| ToolError("--shared is too large".into()))?;
+                spec.shared = number(a, value()?)?
+                    .try_into()
+                    .map_err(|_| ToolError("--shared is too large".into()))?;
                 given = true;
             }
             "--arg" => {
@@ -120,7 +192,8 @@ pub fn parse(args: &[String]) -> Result<Parsed, ToolError> {
             }
             "--launch" => {
                 let f = value()?;
-                let text = std::fs::read_to_string(&f).map_err(|e| ToolError(format!("cannot read {f}: {e}")))?;
+                let text = std::fs::read_to_string(&f)
+                    .map_err(|e| ToolError(format!("cannot read {f}: {e}")))?;
                 o.launches.extend(launch::file(&text, &f)?);
             }
             "--scheme" => {
@@ -129,14 +202,22 @@ pub fn parse(args: &[String]) -> Result<Parsed, ToolError> {
                     "addr" => Scheme::Addr,
                     "stmt" => Scheme::Stmt,
                     "off" => Scheme::Off,
-                    v => return Err(ToolError(format!("`{v}` is not a scheme; use both, addr, stmt or off"))),
+                    v => {
+                        return Err(ToolError(format!(
+                            "`{v}` is not a scheme; use both, addr, stmt or off"
+                        )));
+                    }
                 }
             }
             "--warps" => {
                 o.options.independent = match value()?.as_str() {
                     "lockstep" => false,
                     "independent" => true,
-                    v => return Err(ToolError(format!("`{v}` is not a warp model; use lockstep or independent"))),
+                    v => {
+                        return Err(ToolError(format!(
+                            "`{v}` is not a warp model; use lockstep or independent"
+                        )));
+                    }
                 }
             }
             "--warp-size" => o.options.warp_size = number(a, value()?)? as u32,
@@ -153,20 +234,31 @@ pub fn parse(args: &[String]) -> Result<Parsed, ToolError> {
             "--format" => {
                 p.format = value()?;
                 if !["text", "json", "sarif", "html"].contains(&p.format.as_str()) {
-                    return Err(ToolError(format!("`{}` is not a format; use text, json, sarif or html", p.format)));
+                    return Err(ToolError(format!(
+                        "`{}` is not a format; use text, json, sarif or html",
+                        p.format
+                    )));
                 }
             }
             "--log" => p.log = Some(value()?.into()),
             s if s.starts_with("-I") || s.starts_with("-D") => o.compile.extra.push(s.to_string()),
             s if s.starts_with('-') => {
-                return Err(ToolError(format!("`{s}` is not an option; see: deadheat gpu --help")));
+                return Err(ToolError(format!(
+                    "`{s}` is not an option; see: deadheat gpu --help"
+                )));
             }
             s if o.file.as_os_str().is_empty() => o.file = s.into(),
-            s => return Err(ToolError(format!("only one file can be checked at a time; `{s}` is the second"))),
+            s => {
+                return Err(ToolError(format!(
+                    "only one file can be checked at a time; `{s}` is the second"
+                )));
+            }
         }
     }
     if o.file.as_os_str().is_empty() {
-        return Err(ToolError("which file? For example: deadheat gpu check kernel.cu --grid 8 --block 256".into()));
+        return Err(ToolError(
+            "which file? For example: deadheat gpu check kernel.cu --grid 8 --block 256".into(),
+        ));
     }
     if given || o.launches.is_empty() {
         o.launches.push(spec);
@@ -191,7 +283,11 @@ fn run_program(args: &[String]) -> Result<i32, ToolError> {
     let (mut format, mut log) = ("text".to_string(), None);
     let mut it = args.iter();
     while let Some(a) = it.next() {
-        let mut value = || it.next().cloned().ok_or_else(|| ToolError(format!("{a} wants a value")));
+        let mut value = || {
+            it.next()
+                .cloned()
+                .ok_or_else(|| ToolError(format!("{a} wants a value")))
+        };
         let mut env = |n: &str, v: String| o.env.push((format!("DEADHEAT_GPU_{n}"), v));
         match a.as_str() {
             "--scheme" => env("SCHEME", value()?),
@@ -204,7 +300,9 @@ fn run_program(args: &[String]) -> Result<i32, ToolError> {
             "--format" => format = value()?,
             "--log" => log = Some(PathBuf::from(value()?)),
             s if s.starts_with('-') => {
-                return Err(ToolError(format!("`{s}` is not an option; see: deadheat gpu --help")));
+                return Err(ToolError(format!(
+                    "`{s}` is not an option; see: deadheat gpu --help"
+                )));
             }
             s => {
                 o.program = s.to_string();
@@ -214,14 +312,17 @@ fn run_program(args: &[String]) -> Result<i32, ToolError> {
         }
     }
     if o.program.is_empty() {
-        return Err(ToolError("which program? For example: deadheat gpu run ./app".into()));
+        return Err(ToolError(
+            "which program? For example: deadheat gpu run ./app".into(),
+        ));
     }
     let (r, code) = programs::run(&o)?;
     let text = render(&r, &format, false);
     match &log {
         // The program's own output is on stdout.
         None => eprint!("{text}"),
-        Some(f) => std::fs::write(f, text).map_err(|e| ToolError(format!("cannot write {}: {e}", f.display())))?,
+        Some(f) => std::fs::write(f, text)
+            .map_err(|e| ToolError(format!("cannot write {}: {e}", f.display())))?,
     }
     Ok(if r.bugs() > 0 { 1 } else { code })
 }
@@ -238,11 +339,14 @@ fn run_check(args: &[String]) -> Result<usize, ToolError> {
         let _ = e.write_all(s.as_bytes());
     };
     let r = check(&p.check, &output)?;
-    let colour = p.log.is_none() && std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let colour = p.log.is_none()
+        && std::io::stdout().is_terminal()
+        && std::env::var_os("NO_COLOR").is_none();
     let text = render(&r, &p.format, colour);
     match &p.log {
         None => print!("{text}"),
-        Some(f) => std::fs::write(f, text).map_err(|e| ToolError(format!("cannot write {}: {e}", f.display())))?,
+        Some(f) => std::fs::write(f, text)
+            .map_err(|e| ToolError(format!("cannot write {}: {e}", f.display())))?,
     }
     Ok(r.bugs())
 }

@@ -35,8 +35,12 @@ impl Scratch {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let n = NEXT.fetch_add(1, Ordering::Relaxed);
         let dir = std::env::temp_dir().join(format!("deadheat-gpu-{}-{n}", std::process::id()));
-        std::fs::create_dir_all(&dir)
-            .map_err(|e| ToolError(format!("cannot make {}: {e} (set TMPDIR to a place that can be written)", dir.display())))?;
+        std::fs::create_dir_all(&dir).map_err(|e| {
+            ToolError(format!(
+                "cannot make {}: {e} (set TMPDIR to a place that can be written)",
+                dir.display()
+            ))
+        })?;
         Ok(Scratch(dir))
     }
 
@@ -54,12 +58,19 @@ impl Drop for Scratch {
 /// Finds a program under one of several names in PATH.
 pub fn find(names: &[&str]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    names.iter().find_map(|n| std::env::split_paths(&path).map(|d| d.join(n)).find(|p| p.is_file()))
+    names.iter().find_map(|n| {
+        std::env::split_paths(&path)
+            .map(|d| d.join(n))
+            .find(|p| p.is_file())
+    })
 }
 
 fn tool(base: &str) -> Result<PathBuf, ToolError> {
-    let names: Vec<String> =
-        [19, 20, 21, 18].iter().map(|v| format!("{base}-{v}")).chain([base.to_string()]).collect();
+    let names: Vec<String> = [19, 20, 21, 18]
+        .iter()
+        .map(|v| format!("{base}-{v}"))
+        .chain([base.to_string()])
+        .collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     find(&names).ok_or_else(|| {
         ToolError(format!("`{base}` is not in PATH; install clang and llvm, for example: apt install clang-19 llvm-19"))
@@ -67,7 +78,9 @@ fn tool(base: &str) -> Result<PathBuf, ToolError> {
 }
 
 fn run(cmd: &mut Command, what: &str) -> Result<(), ToolError> {
-    let out = cmd.output().map_err(|e| ToolError(format!("cannot start {what}: {e}")))?;
+    let out = cmd
+        .output()
+        .map_err(|e| ToolError(format!("cannot start {what}: {e}")))?;
     if out.status.success() {
         return Ok(());
     }
@@ -90,7 +103,8 @@ pub struct CompileOptions {
 /// The directory cannot be written.
 pub fn write_headers(dir: &Path) -> Result<(), ToolError> {
     let put = |name: &str, text: &str| {
-        std::fs::write(dir.join(name), text).map_err(|e| ToolError(format!("cannot write {name}: {e}")))
+        std::fs::write(dir.join(name), text)
+            .map_err(|e| ToolError(format!("cannot write {name}: {e}")))
     };
     put("deadheat_cuda.h", HEADER)?;
     put("deadheat_runtime.h", RUNTIME)?;
@@ -107,7 +121,8 @@ pub fn to_ptx(file: &Path, options: &CompileOptions) -> Result<String, ToolError
         return Err(ToolError(format!("there is no file {}", file.display())));
     }
     match ext {
-        "ptx" => std::fs::read_to_string(file).map_err(|e| ToolError(format!("cannot read {}: {e}", file.display()))),
+        "ptx" => std::fs::read_to_string(file)
+            .map_err(|e| ToolError(format!("cannot read {}: {e}", file.display()))),
         "cu" => compile(file, options, cuda_flags),
         "cl" => compile(file, options, opencl_flags),
         other => Err(ToolError(format!(
@@ -118,10 +133,17 @@ pub fn to_ptx(file: &Path, options: &CompileOptions) -> Result<String, ToolError
 }
 
 fn cuda_flags(dir: &Path, options: &CompileOptions) -> Result<(PathBuf, Vec<String>), ToolError> {
-    let mut f: Vec<String> = ["-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_70", "--cuda-feature=+ptx63", "-nocudalib"]
-        .iter()
-        .map(|s| (*s).to_string())
-        .collect();
+    let mut f: Vec<String> = [
+        "-x",
+        "cuda",
+        "--cuda-device-only",
+        "--cuda-gpu-arch=sm_70",
+        "--cuda-feature=+ptx63",
+        "-nocudalib",
+    ]
+    .iter()
+    .map(|s| (*s).to_string())
+    .collect();
     match &options.cuda_path {
         Some(p) => {
             f.push(format!("--cuda-path={}", p.display()));
@@ -140,14 +162,28 @@ fn cuda_flags(dir: &Path, options: &CompileOptions) -> Result<(PathBuf, Vec<Stri
 
 fn opencl_flags(_: &Path, _: &CompileOptions) -> Result<(PathBuf, Vec<String>), ToolError> {
     let Some(clc) = libclc() else {
-        return Err(ToolError("OpenCL needs libclc; install it, for example: apt install libclc-19".into()));
+        return Err(ToolError(
+            "OpenCL needs libclc; install it, for example: apt install libclc-19".into(),
+        ));
     };
-    let f = ["-x", "cl", "-target", "nvptx64-nvidia-cuda", "-march=sm_70", "-cl-std=CL2.0", "-Wno-linker-warnings"]
-        .iter()
-        .map(|s| (*s).to_string())
-        .chain(["-Xclang", "-mlink-builtin-bitcode", "-Xclang"].iter().map(|s| (*s).to_string()))
-        .chain([clc.display().to_string()])
-        .collect();
+    let f = [
+        "-x",
+        "cl",
+        "-target",
+        "nvptx64-nvidia-cuda",
+        "-march=sm_70",
+        "-cl-std=CL2.0",
+        "-Wno-linker-warnings",
+    ]
+    .iter()
+    .map(|s| (*s).to_string())
+    .chain(
+        ["-Xclang", "-mlink-builtin-bitcode", "-Xclang"]
+            .iter()
+            .map(|s| (*s).to_string()),
+    )
+    .chain([clc.display().to_string()])
+    .collect();
     Ok((tool("clang")?, f))
 }
 
@@ -163,7 +199,9 @@ pub fn libclc() -> Option<PathBuf> {
     if let Some(d) = std::env::var_os("DEADHEAT_LIBCLC") {
         dirs.insert(0, d.into());
     }
-    dirs.iter().map(|d| d.join("nvptx64--nvidiacl.bc")).find(|p| p.is_file())
+    dirs.iter()
+        .map(|d| d.join("nvptx64--nvidiacl.bc"))
+        .find(|p| p.is_file())
 }
 
 type Flags = fn(&Path, &CompileOptions) -> Result<(PathBuf, Vec<String>), ToolError>;
@@ -171,12 +209,23 @@ type Flags = fn(&Path, &CompileOptions) -> Result<(PathBuf, Vec<String>), ToolEr
 fn compile(file: &Path, options: &CompileOptions, flags: Flags) -> Result<String, ToolError> {
     let dir = Scratch::new()?;
     let (clang, args) = flags(dir.path(), options)?;
-    let (bc, opt, ptx) = (dir.path().join("k.bc"), dir.path().join("k.opt.bc"), dir.path().join("k.ptx"));
+    let (bc, opt, ptx) = (
+        dir.path().join("k.bc"),
+        dir.path().join("k.opt.bc"),
+        dir.path().join("k.ptx"),
+    );
     run(
         Command::new(clang)
             .args(&args)
             .args(&options.extra)
-            .args(["-gline-tables-only", "-O1", "-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c"])
+            .args([
+                "-gline-tables-only",
+                "-O1",
+                "-Xclang",
+                "-disable-llvm-passes",
+                "-emit-llvm",
+                "-c",
+            ])
             .arg(file)
             .arg("-o")
             .arg(&bc),

@@ -84,7 +84,11 @@ fn unflatten(n: u32, d: [u32; 3]) -> [u32; 3] {
 
 impl Scene<'_> {
     pub fn model(&self) -> String {
-        let m = if self.independent { "independent" } else { "lockstep" };
+        let m = if self.independent {
+            "independent"
+        } else {
+            "lockstep"
+        };
         format!("{m}, {} lanes", self.warp_size)
     }
 
@@ -92,7 +96,11 @@ impl Scene<'_> {
         let s = &self.program.sites[pc as usize];
         GpuAccess {
             op: op.to_string(),
-            file: if s.loc.line > 0 { self.module.file(s.loc.file).to_string() } else { String::new() },
+            file: if s.loc.line > 0 {
+                self.module.file(s.loc.file).to_string()
+            } else {
+                String::new()
+            },
             line: s.loc.line,
             column: s.loc.column,
             function: short(&self.program.funcs[s.func as usize].name),
@@ -109,9 +117,12 @@ impl Scene<'_> {
     pub fn memory(&self, space: Space, addr: u64) -> String {
         if space == Space::Shared {
             let off = addr & !SHARED_WINDOW;
-            let v = self.program.shared.iter().filter(|v| u64::from(v.offset) <= off).filter(|v| {
-                v.dynamic || off < u64::from(v.offset) + u64::from(v.size)
-            });
+            let v = self
+                .program
+                .shared
+                .iter()
+                .filter(|v| u64::from(v.offset) <= off)
+                .filter(|v| v.dynamic || off < u64::from(v.offset) + u64::from(v.size));
             return match v.max_by_key(|v| v.offset) {
                 Some(v) => format!("`{}`, byte {}", short(&v.name), off - u64::from(v.offset)),
                 None => format!("shared memory, byte {off}"),
@@ -170,7 +181,13 @@ fn sentence(r: Relation) -> &'static str {
 }
 
 /// A static race found before the launch: two places, a witness, and the memory.
-pub fn static_race(scene: &Scene<'_>, a: &Side, b: &Side, r: Relation, memory: String) -> GpuFinding {
+pub fn static_race(
+    scene: &Scene<'_>,
+    a: &Side,
+    b: &Side,
+    r: Relation,
+    memory: String,
+) -> GpuFinding {
     let mut f = scene.empty("data-race", "static");
     f.space = "shared".into();
     f.relations = vec![relation(r).to_string()];
@@ -193,7 +210,15 @@ pub fn findings(scene: &Scene<'_>, c: &Checked) -> Vec<GpuFinding> {
     type Key = (String, u32, String, u32, bool, bool, u32, u32);
     let mut groups: BTreeMap<Key, (GpuFinding, Vec<&Race>)> = BTreeMap::new();
     let mut races: Vec<&Race> = c.races.map.values().collect();
-    races.sort_by_key(|r| (r.relation, r.sides[0].pc, r.sides[1].pc, r.sides[0].block, r.addr));
+    races.sort_by_key(|r| {
+        (
+            r.relation,
+            r.sides[0].pc,
+            r.sides[1].pc,
+            r.sides[0].block,
+            r.addr,
+        )
+    });
     for r in races {
         let (mut a, mut b) = (scene.side(&r.sides[0]), scene.side(&r.sides[1]));
         if (b.file.as_str(), b.line, b.column) < (a.file.as_str(), a.line, a.column) {
@@ -202,7 +227,16 @@ pub fn findings(scene: &Scene<'_>, c: &Checked) -> Vec<GpuFinding> {
         // Without line tables the PTX line tells statements apart.
         let ptx = |x: &GpuAccess| if x.line == 0 { x.ptx_line } else { 0 };
         let shared = r.space == Space::Shared;
-        let key = (a.file.clone(), a.line, b.file.clone(), b.line, shared, r.same_value, ptx(&a), ptx(&b));
+        let key = (
+            a.file.clone(),
+            a.line,
+            b.file.clone(),
+            b.line,
+            shared,
+            r.same_value,
+            ptx(&a),
+            ptx(&b),
+        );
         let entry = groups.entry(key).or_insert_with(|| {
             let mut f = scene.empty("data-race", "dynamic");
             f.message = format!("data race between {}", sentence(r.relation));
@@ -229,9 +263,17 @@ pub fn findings(scene: &Scene<'_>, c: &Checked) -> Vec<GpuFinding> {
             };
             f.counts = GpuCounts {
                 thread_pairs: rs.iter().map(|r| r.thread_pairs).sum(),
-                threads: union(&|r| r.threads.iter().map(|t| u64::from(t.0) << 32 | u64::from(t.1)).collect()),
+                threads: union(&|r| {
+                    r.threads
+                        .iter()
+                        .map(|t| u64::from(t.0) << 32 | u64::from(t.1))
+                        .collect()
+                }),
                 warp_pairs: union(&|r| {
-                    r.warp_pairs.iter().map(|t| u64::from(t.0) << 32 | u64::from(t.1) << 16 | u64::from(t.2)).collect()
+                    r.warp_pairs
+                        .iter()
+                        .map(|t| u64::from(t.0) << 32 | u64::from(t.1) << 16 | u64::from(t.2))
+                        .collect()
                 }),
                 blocks: union(&|r| r.blocks.iter().map(|b| u64::from(*b)).collect()),
                 addresses: union(&|r| r.addrs.iter().copied().collect()),
@@ -241,7 +283,8 @@ pub fn findings(scene: &Scene<'_>, c: &Checked) -> Vec<GpuFinding> {
         })
         .collect();
     // A benign twin of a real finding adds nothing.
-    let real: Vec<(String, u32, String, u32)> = out.iter().filter(|f| !f.benign).map(lines).collect();
+    let real: Vec<(String, u32, String, u32)> =
+        out.iter().filter(|f| !f.benign).map(lines).collect();
     out.retain(|f| !f.benign || !real.contains(&lines(f)));
     out.extend(faults(scene, c));
     out
@@ -250,9 +293,16 @@ pub fn findings(scene: &Scene<'_>, c: &Checked) -> Vec<GpuFinding> {
 /// A read that races with the first write of its address may well come first; the race says it all.
 pub fn explained(f: &GpuFinding, all: &[GpuFinding]) -> bool {
     f.kind == "uninitialized-shared"
-        && all.iter().filter(|g| g.kind == "data-race" && g.space == "shared" && !g.benign).any(|g| {
-            g.accesses.iter().any(|a| f.accesses.iter().any(|b| a.file == b.file && a.line == b.line))
-        })
+        && all
+            .iter()
+            .filter(|g| g.kind == "data-race" && g.space == "shared" && !g.benign)
+            .any(|g| {
+                g.accesses.iter().any(|a| {
+                    f.accesses
+                        .iter()
+                        .any(|b| a.file == b.file && a.line == b.line)
+                })
+            })
 }
 
 fn lines(f: &GpuFinding) -> (String, u32, String, u32) {
@@ -267,8 +317,14 @@ fn faults(scene: &Scene<'_>, c: &Checked) -> Vec<GpuFinding> {
         let (kind, op, what) = match x.kind {
             FaultKind::OutOfBounds => ("out-of-bounds", "access", "access out of bounds"),
             FaultKind::Misaligned => ("misaligned", "access", "misaligned access"),
-            FaultKind::UninitializedShared => ("uninitialized-shared", "read", "read of uninitialised shared memory"),
-            FaultKind::BarrierDivergence => ("barrier-divergence", "barrier", "barrier in divergent code"),
+            FaultKind::UninitializedShared => (
+                "uninitialized-shared",
+                "read",
+                "read of uninitialised shared memory",
+            ),
+            FaultKind::BarrierDivergence => {
+                ("barrier-divergence", "barrier", "barrier in divergent code")
+            }
             FaultKind::BarrierDeadlock => ("barrier-deadlock", "barrier", "barrier deadlock"),
             FaultKind::Assert => ("assert", "call", "assertion failed"),
             FaultKind::Trap => ("trap", "trap", "the kernel stopped itself"),
@@ -279,12 +335,14 @@ fn faults(scene: &Scene<'_>, c: &Checked) -> Vec<GpuFinding> {
         };
         let at = scene.at(x.pc, op, x.block, x.thread, 0);
         let ptx = if at.line == 0 { at.ptx_line } else { 0 };
-        let f = groups.entry((x.kind, at.file.clone(), at.line, ptx)).or_insert_with(|| {
-            let mut f = scene.empty(kind, "dynamic");
-            f.message = format!("{what}: {}", x.text);
-            f.accesses = vec![at];
-            f
-        });
+        let f = groups
+            .entry((x.kind, at.file.clone(), at.line, ptx))
+            .or_insert_with(|| {
+                let mut f = scene.empty(kind, "dynamic");
+                f.message = format!("{what}: {}", x.text);
+                f.accesses = vec![at];
+                f
+            });
         f.counts.times += x.count;
     }
     groups.into_values().collect()

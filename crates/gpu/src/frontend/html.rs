@@ -4,7 +4,10 @@ use super::session::Report;
 use super::sinks::finding;
 
 fn escape(s: &str) -> String {
-    s.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    s.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
 }
 
 /// The whole report as a page.
@@ -18,7 +21,11 @@ pub fn page(r: &Report) -> String {
          @media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}details{border-color:#444}.kind{color:#ff8a80}}\
          </style>",
     );
-    s.push_str(&format!("<h1>{} bugs in {} launches</h1>", r.bugs(), r.launches.len()));
+    s.push_str(&format!(
+        "<h1>{} bugs in {} launches</h1>",
+        r.bugs(),
+        r.launches.len()
+    ));
     for f in r.findings() {
         let class = if f.benign { "note" } else { "bug" };
         let a = f.accesses.first();

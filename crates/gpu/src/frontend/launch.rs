@@ -21,7 +21,10 @@ pub enum Init {
     Iota,
     Const(f64),
     /// Numbers below a bound, from a seed.
-    Random { seed: u64, below: u64 },
+    Random {
+        seed: u64,
+        below: u64,
+    },
     File(String),
 }
 
@@ -64,7 +67,11 @@ pub enum Arg {
     Number(f64),
     /// Exact, for 64-bit values.
     Integer(i64),
-    Buffer { elem: Elem, count: u64, init: Init },
+    Buffer {
+        elem: Elem,
+        count: u64,
+        init: Init,
+    },
     /// OpenCL: a pointer to this many bytes of local memory.
     Local(u64),
 }
@@ -82,7 +89,13 @@ pub struct LaunchSpec {
 
 impl Default for LaunchSpec {
     fn default() -> Self {
-        LaunchSpec { kernel: None, grid: [1; 3], block: [256, 1, 1], shared: 0, args: Vec::new() }
+        LaunchSpec {
+            kernel: None,
+            grid: [1; 3],
+            block: [256, 1, 1],
+            shared: 0,
+            args: Vec::new(),
+        }
     }
 }
 
@@ -97,11 +110,9 @@ pub fn dims(s: &str) -> Result<[u32; 3], ToolError> {
         return Err(ToolError(format!("`{s}` has more than three dimensions")));
     }
     for (k, p) in parts.iter().enumerate() {
-        d[k] = p
-            .parse()
-            .ok()
-            .filter(|n| *n > 0)
-            .ok_or_else(|| ToolError(format!("`{s}` is not a size; write for example 8 or 16,16")))?;
+        d[k] = p.parse().ok().filter(|n| *n > 0).ok_or_else(|| {
+            ToolError(format!("`{s}` is not a size; write for example 8 or 16,16"))
+        })?;
     }
     Ok(d)
 }
@@ -116,7 +127,9 @@ pub fn arg(s: &str) -> Result<Arg, ToolError> {
             "`{s}` is not an argument; write a number, TYPE:COUNT[:zero|iota|const=V|random[=SEED[,BELOW]]|file=PATH], or local:BYTES"
         ))
     };
-    let hex = s.strip_prefix("0x").and_then(|h| u64::from_str_radix(h, 16).ok());
+    let hex = s
+        .strip_prefix("0x")
+        .and_then(|h| u64::from_str_radix(h, 16).ok());
     if let Some(v) = hex {
         return Ok(Arg::Integer(v as i64));
     }
@@ -133,7 +146,9 @@ pub fn arg(s: &str) -> Result<Arg, ToolError> {
         return Ok(Arg::Local(count));
     }
     let elem = Elem::parse(kind).ok_or_else(help)?;
-    let init = it.next().map_or(Ok(Init::Zero), |i| init(i).ok_or_else(help))?;
+    let init = it
+        .next()
+        .map_or(Ok(Init::Zero), |i| init(i).ok_or_else(help))?;
     Ok(Arg::Buffer { elem, count, init })
 }
 
@@ -145,7 +160,10 @@ fn init(s: &str) -> Option<Init> {
         return v.parse().ok().map(Init::Const);
     }
     if let Some(v) = s.strip_prefix("random") {
-        let (seed, below) = match v.strip_prefix('=').map(|v| v.split_once(',').unwrap_or((v, "1000"))) {
+        let (seed, below) = match v
+            .strip_prefix('=')
+            .map(|v| v.split_once(',').unwrap_or((v, "1000")))
+        {
             None => (1, 1000),
             Some((a, b)) => (a.parse().ok()?, b.parse().ok()?),
         };
@@ -200,17 +218,25 @@ struct FileArgTable {
 /// # Errors
 /// Text that is not TOML, or keys and values that mean nothing, with the line.
 pub fn file(text: &str, name: &str) -> Result<Vec<LaunchSpec>, ToolError> {
-    let f: File = toml::from_str(text).map_err(|e| ToolError(format!("{name}: {}", e.to_string().trim_end())))?;
-    f.launch.into_iter().map(|l| one(l).map_err(|e| ToolError(format!("{name}: {e}")))).collect()
+    let f: File = toml::from_str(text)
+        .map_err(|e| ToolError(format!("{name}: {}", e.to_string().trim_end())))?;
+    f.launch
+        .into_iter()
+        .map(|l| one(l).map_err(|e| ToolError(format!("{name}: {e}"))))
+        .collect()
 }
 
 fn one(l: FileLaunch) -> Result<LaunchSpec, ToolError> {
     let shape = |v: Option<Vec<u32>>, default: [u32; 3]| match v {
         None => Ok(default),
-        Some(v) if v.len() <= 3 && !v.is_empty() && !v.contains(&0) => {
-            Ok([v[0], v.get(1).copied().unwrap_or(1), v.get(2).copied().unwrap_or(1)])
-        }
-        Some(v) => Err(ToolError(format!("{v:?} is not a size of one to three dimensions"))),
+        Some(v) if v.len() <= 3 && !v.is_empty() && !v.contains(&0) => Ok([
+            v[0],
+            v.get(1).copied().unwrap_or(1),
+            v.get(2).copied().unwrap_or(1),
+        ]),
+        Some(v) => Err(ToolError(format!(
+            "{v:?} is not a size of one to three dimensions"
+        ))),
     };
     let args = l
         .args
@@ -243,12 +269,21 @@ fn table(t: FileArgTable) -> Result<Arg, ToolError> {
         };
     }
     let (Some(b), Some(count)) = (t.buffer, t.count) else {
-        return Err(ToolError("an argument is { value = N }, { buffer = TYPE, count = N } or { local = BYTES }".into()));
+        return Err(ToolError(
+            "an argument is { value = N }, { buffer = TYPE, count = N } or { local = BYTES }"
+                .into(),
+        ));
     };
-    let elem = Elem::parse(&b).ok_or_else(|| ToolError(format!("`{b}` is not an element type; use f32, i32, u8, ...")))?;
+    let elem = Elem::parse(&b).ok_or_else(|| {
+        ToolError(format!(
+            "`{b}` is not an element type; use f32, i32, u8, ..."
+        ))
+    })?;
     let init = match t.init {
         None => Init::Zero,
-        Some(s) => init(&s).ok_or_else(|| ToolError(format!("`{s}` does not say how to fill a buffer")))?,
+        Some(s) => {
+            init(&s).ok_or_else(|| ToolError(format!("`{s}` does not say how to fill a buffer")))?
+        }
     };
     Ok(Arg::Buffer { elem, count, init })
 }
@@ -259,10 +294,15 @@ fn table(t: FileArgTable) -> Result<Arg, ToolError> {
 /// A file that cannot be read.
 pub fn fill(elem: Elem, count: u64, how: &Init) -> Result<Vec<u8>, ToolError> {
     let total = count.checked_mul(elem.bytes()).filter(|n| *n <= 1 << 36);
-    let Some(total) = total else { return Err(ToolError(format!("a buffer of {count} elements is too large"))) };
+    let Some(total) = total else {
+        return Err(ToolError(format!(
+            "a buffer of {count} elements is too large"
+        )));
+    };
     let mut out = Vec::with_capacity(total as usize);
     if let Init::File(path) = how {
-        let mut b = std::fs::read(path).map_err(|e| ToolError(format!("cannot read {path}: {e}")))?;
+        let mut b =
+            std::fs::read(path).map_err(|e| ToolError(format!("cannot read {path}: {e}")))?;
         b.resize(total as usize, 0);
         return Ok(b);
     }
@@ -302,7 +342,14 @@ mod tests {
     fn arguments() {
         assert_eq!(arg("5").unwrap(), Arg::Integer(5));
         assert_eq!(arg("-1.5").unwrap(), Arg::Number(-1.5));
-        assert_eq!(arg("f32:16:iota").unwrap(), Arg::Buffer { elem: Elem::F32, count: 16, init: Init::Iota });
+        assert_eq!(
+            arg("f32:16:iota").unwrap(),
+            Arg::Buffer {
+                elem: Elem::F32,
+                count: 16,
+                init: Init::Iota
+            }
+        );
         assert!(arg("f32").unwrap_err().0.contains("TYPE:COUNT"));
         assert!(arg("f33:4").is_err());
         assert_eq!(dims("8,4").unwrap(), [8, 4, 1]);
@@ -311,10 +358,19 @@ mod tests {
 
     #[test]
     fn files_name_what_is_wrong() {
-        let l = file("[[launch]]\nkernel='k'\ngrid=[2]\nargs=[{buffer='f32',count=4},7,'i32:2:iota']", "l.toml").unwrap();
+        let l = file(
+            "[[launch]]\nkernel='k'\ngrid=[2]\nargs=[{buffer='f32',count=4},7,'i32:2:iota']",
+            "l.toml",
+        )
+        .unwrap();
         assert_eq!(l[0].grid, [2, 1, 1]);
         assert_eq!(l[0].args.len(), 3);
-        assert!(file("[[launch]]\ngird=[2]", "l.toml").unwrap_err().0.contains("gird"));
+        assert!(
+            file("[[launch]]\ngird=[2]", "l.toml")
+                .unwrap_err()
+                .0
+                .contains("gird")
+        );
         assert!(file("[[launch]]\ngrid=[0]", "l.toml").is_err());
     }
 }

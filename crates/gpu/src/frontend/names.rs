@@ -5,14 +5,21 @@ pub fn short(mangled: &str) -> String {
     let own = mangled.rsplit("::").next().unwrap_or(mangled);
     if let Some(local) = own.strip_prefix("_ZZ") {
         // The last `E` that a length and a name follow ends the enclosing function.
-        for (k, _) in local.match_indices('E').collect::<Vec<_>>().into_iter().rev() {
+        for (k, _) in local
+            .match_indices('E')
+            .collect::<Vec<_>>()
+            .into_iter()
+            .rev()
+        {
             if let Some((name, _)) = source_name(&local[k + 1..]) {
                 return name.to_string();
             }
         }
         return mangled.to_string();
     }
-    let Some(rest) = own.strip_prefix("_Z") else { return own.to_string() };
+    let Some(rest) = own.strip_prefix("_Z") else {
+        return own.to_string();
+    };
     if let Some(mut nested) = rest.strip_prefix('N') {
         let mut parts = Vec::new();
         while let Some((name, tail)) = source_name(nested) {
@@ -34,7 +41,8 @@ fn source_name(s: &str) -> Option<(&str, &str)> {
     }
     let n: usize = s[..digits].parse().ok()?;
     let end = digits.checked_add(n)?;
-    (n > 0 && s.is_char_boundary(end.min(s.len())) && end <= s.len()).then(|| (&s[digits..end], &s[end..]))
+    (n > 0 && s.is_char_boundary(end.min(s.len())) && end <= s.len())
+        .then(|| (&s[digits..end], &s[end..]))
 }
 
 /// Types of a function's parameters from its mangled name: true for pointers, none if they cannot be read.
@@ -91,7 +99,10 @@ mod tests {
         assert_eq!(short("plain"), "plain");
         assert_eq!(short("_Z"), "_Z");
         assert_eq!(short("_Z999999x"), "_Z999999x");
-        assert_eq!(pointer_params("_Z6reducePiS_i"), Some(vec![true, true, false]));
+        assert_eq!(
+            pointer_params("_Z6reducePiS_i"),
+            Some(vec![true, true, false])
+        );
         assert_eq!(pointer_params("_Z1kPKfm"), Some(vec![true, false]));
         assert_eq!(pointer_params("k"), None);
     }

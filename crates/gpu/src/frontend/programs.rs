@@ -19,19 +19,37 @@ pub fn library() -> Result<PathBuf, ToolError> {
     let exe = std::env::current_exe().map_err(|e| ToolError(format!("cannot find myself: {e}")))?;
     let dir = exe.parent().unwrap_or(Path::new("."));
     let name = "libdeadheat_gpu.so";
-    [dir.join(name), dir.join("deps").join(name), dir.join("../lib/deadheat").join(name), dir.join("..").join(name)]
-        .into_iter()
-        .find(|p| p.is_file())
-        .ok_or_else(|| ToolError(format!("{name} is not beside {}; name it with DEADHEAT_CUDART", exe.display())))
+    [
+        dir.join(name),
+        dir.join("deps").join(name),
+        dir.join("../lib/deadheat").join(name),
+        dir.join("..").join(name),
+    ]
+    .into_iter()
+    .find(|p| p.is_file())
+    .ok_or_else(|| {
+        ToolError(format!(
+            "{name} is not beside {}; name it with DEADHEAT_CUDART",
+            exe.display()
+        ))
+    })
 }
 
 /// A directory in which our library has all the names that programs look for.
 fn library_dir() -> Result<Scratch, ToolError> {
     let lib = library()?;
-    let lib = lib.canonicalize().map_err(|e| ToolError(format!("{}: {e}", lib.display())))?;
+    let lib = lib
+        .canonicalize()
+        .map_err(|e| ToolError(format!("{}: {e}", lib.display())))?;
     let dir = Scratch::new()?;
-    for n in ["libcudart.so", "libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13"] {
-        std::os::unix::fs::symlink(&lib, dir.path().join(n)).map_err(|e| ToolError(format!("cannot link {n}: {e}")))?;
+    for n in [
+        "libcudart.so",
+        "libcudart.so.11.0",
+        "libcudart.so.12",
+        "libcudart.so.13",
+    ] {
+        std::os::unix::fs::symlink(&lib, dir.path().join(n))
+            .map_err(|e| ToolError(format!("cannot link {n}: {e}")))?;
     }
     Ok(dir)
 }
@@ -49,11 +67,18 @@ pub fn cc(args: &[String]) -> Result<(), ToolError> {
     let mut it = args.iter();
     while let Some(a) = it.next() {
         match a.as_str() {
-            "-o" => out = it.next().ok_or_else(|| ToolError("-o wants a file name".into()))?.into(),
+            "-o" => {
+                out = it
+                    .next()
+                    .ok_or_else(|| ToolError("-o wants a file name".into()))?
+                    .into()
+            }
             "-c" => only_object = true,
             s if s.ends_with(".cu") => sources.push(s.into()),
             "-I" | "-D" | "-include" => {
-                let v = it.next().ok_or_else(|| ToolError(format!("{a} wants a value")))?;
+                let v = it
+                    .next()
+                    .ok_or_else(|| ToolError(format!("{a} wants a value")))?;
                 device.extend([a.clone(), v.clone()]);
                 rest.extend([a.clone(), v.clone()]);
             }
@@ -66,31 +91,63 @@ pub fn cc(args: &[String]) -> Result<(), ToolError> {
         }
     }
     if sources.is_empty() {
-        return Err(ToolError("no .cu file; for example: deadheat gpu cc app.cu -o app".into()));
+        return Err(ToolError(
+            "no .cu file; for example: deadheat gpu cc app.cu -o app".into(),
+        ));
     }
-    let clang = find(&["clang++-19", "clang++-20", "clang++-21", "clang++-18", "clang++"])
-        .ok_or_else(|| ToolError("clang++ is not in PATH; install it, for example: apt install clang-19".into()))?;
+    let clang = find(&[
+        "clang++-19",
+        "clang++-20",
+        "clang++-21",
+        "clang++-18",
+        "clang++",
+    ])
+    .ok_or_else(|| {
+        ToolError("clang++ is not in PATH; install it, for example: apt install clang-19".into())
+    })?;
     let dir = Scratch::new()?;
     write_headers(dir.path())?;
     let mut objects = Vec::new();
     for (k, s) in sources.iter().enumerate() {
-        let options = CompileOptions { extra: device.clone(), cuda_path: None };
+        let options = CompileOptions {
+            extra: device.clone(),
+            cuda_path: None,
+        };
         let mut text = to_ptx(s, &options)?.into_bytes();
         text.push(0);
         let bin = dir.path().join(format!("{k}.ptx"));
         std::fs::write(&bin, text).map_err(|e| ToolError(format!("cannot write the PTX: {e}")))?;
-        let obj = if only_object && sources.len() == 1 { out.clone() } else { dir.path().join(format!("{k}.o")) };
+        let obj = if only_object && sources.len() == 1 {
+            out.clone()
+        } else {
+            dir.path().join(format!("{k}.o"))
+        };
         let mut c = Command::new(&clang);
-        c.args(["-x", "cuda", "--cuda-host-only", "-nocudainc", "-nocudalib", "-include"])
-            .arg(dir.path().join("deadheat_cuda.h"))
-            .arg(format!("-I{}", dir.path().display()))
-            .args(["-Xclang", "-target-sdk-version=12.0", "-Xclang", "-fcuda-include-gpubinary", "-Xclang"])
-            .arg(&bin)
-            .args(rest.iter().filter(|a| !a.ends_with(".o") && !a.ends_with(".a") && !a.starts_with("-l") && !a.starts_with("-L")))
-            .arg("-c")
-            .arg(s)
-            .arg("-o")
-            .arg(&obj);
+        c.args([
+            "-x",
+            "cuda",
+            "--cuda-host-only",
+            "-nocudainc",
+            "-nocudalib",
+            "-include",
+        ])
+        .arg(dir.path().join("deadheat_cuda.h"))
+        .arg(format!("-I{}", dir.path().display()))
+        .args([
+            "-Xclang",
+            "-target-sdk-version=12.0",
+            "-Xclang",
+            "-fcuda-include-gpubinary",
+            "-Xclang",
+        ])
+        .arg(&bin)
+        .args(rest.iter().filter(|a| {
+            !a.ends_with(".o") && !a.ends_with(".a") && !a.starts_with("-l") && !a.starts_with("-L")
+        }))
+        .arg("-c")
+        .arg(s)
+        .arg("-o")
+        .arg(&obj);
         run_tool(&mut c, "clang")?;
         objects.push(obj);
     }
@@ -99,12 +156,19 @@ pub fn cc(args: &[String]) -> Result<(), ToolError> {
     }
     let libs = library_dir()?;
     let mut c = Command::new(&clang);
-    c.args(&objects).args(&rest).arg(format!("-L{}", libs.path().display())).arg("-l:libcudart.so.12").arg("-o").arg(&out);
+    c.args(&objects)
+        .args(&rest)
+        .arg(format!("-L{}", libs.path().display()))
+        .arg("-l:libcudart.so.12")
+        .arg("-o")
+        .arg(&out);
     run_tool(&mut c, "the linker")
 }
 
 fn run_tool(c: &mut Command, what: &str) -> Result<(), ToolError> {
-    let o = c.output().map_err(|e| ToolError(format!("cannot start {what}: {e}")))?;
+    let o = c
+        .output()
+        .map_err(|e| ToolError(format!("cannot start {what}: {e}")))?;
     let err = String::from_utf8_lossy(&o.stderr);
     if !o.status.success() {
         return Err(ToolError(format!("{what} failed:\n{}", err.trim_end())));
@@ -135,7 +199,11 @@ pub fn run(o: &RunOptions) -> Result<(Report, i32), ToolError> {
         path.push(":");
         path.push(old);
     }
-    let program = if o.program.contains('/') || find(&[&o.program]).is_some() { o.program.clone() } else { format!("./{}", o.program) };
+    let program = if o.program.contains('/') || find(&[&o.program]).is_some() {
+        o.program.clone()
+    } else {
+        format!("./{}", o.program)
+    };
     let status = Command::new(&program)
         .args(&o.args)
         .env("LD_LIBRARY_PATH", path)
@@ -148,8 +216,13 @@ pub fn run(o: &RunOptions) -> Result<(Report, i32), ToolError> {
     let mut merged: Vec<GpuFinding> = Vec::new();
     let (mut launches, mut errors) = (0u64, Vec::new());
     for line in text.lines() {
-        let Ok(v) = serde_json::from_str::<serde_json::Value>(line) else { continue };
-        if let Some(f) = v.get("finding").and_then(|f| serde_json::from_value::<GpuFinding>(f.clone()).ok()) {
+        let Ok(v) = serde_json::from_str::<serde_json::Value>(line) else {
+            continue;
+        };
+        if let Some(f) = v
+            .get("finding")
+            .and_then(|f| serde_json::from_value::<GpuFinding>(f.clone()).ok())
+        {
             if !f.benign || o.uniform_writes {
                 merge(&mut merged, f);
             }
@@ -180,7 +253,9 @@ pub fn run(o: &RunOptions) -> Result<(Report, i32), ToolError> {
     });
     let code = status.code().unwrap_or(128);
     if code != 0 {
-        report.notes.push(format!("{} itself ended with {status}", o.program));
+        report
+            .notes
+            .push(format!("{} itself ended with {status}", o.program));
     }
     Ok((report, code))
 }
@@ -191,7 +266,10 @@ fn merge(all: &mut Vec<GpuFinding>, f: GpuFinding) {
         g.kind == f.kind
             && g.kernel == f.kernel
             && g.accesses.len() == f.accesses.len()
-            && g.accesses.iter().zip(&f.accesses).all(|(a, b)| a.file == b.file && a.line == b.line && a.ptx_line == b.ptx_line)
+            && g.accesses
+                .iter()
+                .zip(&f.accesses)
+                .all(|(a, b)| a.file == b.file && a.line == b.line && a.ptx_line == b.ptx_line)
     };
     match all.iter_mut().find(same) {
         Some(g) => {

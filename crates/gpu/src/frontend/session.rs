@@ -79,12 +79,21 @@ impl Report {
 /// A made-up argument for a parameter nobody gave: a buffer for what may be a pointer, else the number of threads.
 fn made_up(program: &Program, k: usize, spec: &LaunchSpec) -> Arg {
     let (_, _, size, ty) = &program.params[k];
-    let threads = spec.grid.iter().chain(&spec.block).map(|x| u64::from(*x)).product::<u64>();
+    let threads = spec
+        .grid
+        .iter()
+        .chain(&spec.block)
+        .map(|x| u64::from(*x))
+        .product::<u64>();
     let pointer = pointer_params(&program.kernel)
         .filter(|p| p.len() == program.params.len())
         .map_or(*size == 8 && !ty.float(), |p| p[k]);
     if pointer {
-        return Arg::Buffer { elem: Elem::I32, count: (threads * 4).clamp(1 << 14, 1 << 26), init: Init::Iota };
+        return Arg::Buffer {
+            elem: Elem::I32,
+            count: (threads * 4).clamp(1 << 14, 1 << 26),
+            init: Init::Iota,
+        };
     }
     match ty {
         Ty::F32 | Ty::F64 => Arg::Number(1.0),
@@ -99,7 +108,12 @@ struct Prepared {
 }
 
 /// Puts arguments into memory and lays out the parameter buffer.
-fn prepare(program: &Program, memory: &Memory, spec: &LaunchSpec, notes: &mut Vec<String>) -> Result<Prepared, ToolError> {
+fn prepare(
+    program: &Program,
+    memory: &Memory,
+    spec: &LaunchSpec,
+    notes: &mut Vec<String>,
+) -> Result<Prepared, ToolError> {
     if spec.args.len() > program.params.len() {
         return Err(ToolError(format!(
             "`{}` has {} parameters, {} arguments were given",
@@ -110,7 +124,11 @@ fn prepare(program: &Program, memory: &Memory, spec: &LaunchSpec, notes: &mut Ve
     }
     let mut params = vec![0u8; program.param_bytes as usize];
     let mut made = 0;
-    let mut out = Prepared { params: Vec::new(), extra_shared: 0, buffers: Vec::new() };
+    let mut out = Prepared {
+        params: Vec::new(),
+        extra_shared: 0,
+        buffers: Vec::new(),
+    };
     for (k, (_, off, size, ty)) in program.params.iter().enumerate() {
         let arg = match spec.args.get(k) {
             Some(a) => a.clone(),
@@ -175,7 +193,11 @@ pub fn check(o: &CheckOptions, output: &(dyn Fn(&str) + Sync)) -> Result<Report,
 ///
 /// # Errors
 /// As for `check`.
-pub fn check_ptx(text: &str, o: &CheckOptions, output: &(dyn Fn(&str) + Sync)) -> Result<Report, ToolError> {
+pub fn check_ptx(
+    text: &str,
+    o: &CheckOptions,
+    output: &(dyn Fn(&str) + Sync),
+) -> Result<Report, ToolError> {
     let name = o.file.display();
     let module = crate::ptx::parse(text).map_err(|e| ToolError(format!("{name}: {e}")))?;
     let all: Vec<String> = module.kernels().map(|f| f.name.clone()).collect();
@@ -184,11 +206,18 @@ pub fn check_ptx(text: &str, o: &CheckOptions, output: &(dyn Fn(&str) + Sync)) -
     }
     let mut report = Report::default();
     let default = [LaunchSpec::default()];
-    let launches = if o.launches.is_empty() { &default[..] } else { &o.launches };
+    let launches = if o.launches.is_empty() {
+        &default[..]
+    } else {
+        &o.launches
+    };
     for spec in launches {
         let kernels: Vec<&String> = match &spec.kernel {
             None => all.iter().collect(),
-            Some(k) => all.iter().filter(|n| *n == k || short(n) == *k || short(n).ends_with(&format!("::{k}"))).collect(),
+            Some(k) => all
+                .iter()
+                .filter(|n| *n == k || short(n) == *k || short(n).ends_with(&format!("::{k}")))
+                .collect(),
         };
         if kernels.is_empty() {
             let names: Vec<String> = all.iter().map(|n| short(n)).collect();
@@ -201,7 +230,8 @@ pub fn check_ptx(text: &str, o: &CheckOptions, output: &(dyn Fn(&str) + Sync)) -
         for k in kernels {
             // Every launch starts from fresh memory.
             let memory = Memory::new();
-            let loaded = Loaded::from_module(module.clone(), &memory).map_err(|e| ToolError(format!("{name}: {e}")))?;
+            let loaded = Loaded::from_module(module.clone(), &memory)
+                .map_err(|e| ToolError(format!("{name}: {e}")))?;
             let one = launch(&loaded, &memory, k, spec, o, &mut report.notes, output)
                 .map_err(|e| ToolError(format!("{name}: {e}")))?;
             report.launches.push(one);
@@ -219,7 +249,9 @@ fn launch(
     notes: &mut Vec<String>,
     output: &(dyn Fn(&str) + Sync),
 ) -> Result<LaunchReport, ToolError> {
-    let program = loaded.program(kernel).map_err(|e| ToolError(e.to_string()))?;
+    let program = loaded
+        .program(kernel)
+        .map_err(|e| ToolError(e.to_string()))?;
     let prepared = prepare(&program, memory, spec, notes)?;
     let l = Launch {
         grid: spec.grid,
@@ -253,7 +285,8 @@ fn launch(
     }
     let started = Instant::now();
     let checked = if o.execute {
-        check::run(&program, memory, &l, o.options, plan, output).map_err(|e| ToolError(e.to_string()))?
+        check::run(&program, memory, &l, o.options, plan, output)
+            .map_err(|e| ToolError(e.to_string()))?
     } else {
         Checked::default()
     };
@@ -270,7 +303,10 @@ fn launch(
         let known = found.iter().any(|g: &GpuFinding| {
             g.kind == f.kind
                 && g.accesses.len() == f.accesses.len()
-                && g.accesses.iter().zip(&f.accesses).all(|(x, y)| x.file == y.file && x.line == y.line)
+                && g.accesses
+                    .iter()
+                    .zip(&f.accesses)
+                    .all(|(x, y)| x.file == y.file && x.line == y.line)
         });
         if !known {
             found.push(f);
@@ -279,7 +315,17 @@ fn launch(
     let all = found.clone();
     found.retain(|f| !explained(f, &all));
     if checked.lost > 0 {
-        notes.push(format!("{} statements did not fit the statement table and are explained by address only", checked.lost));
+        notes.push(format!(
+            "{} statements did not fit the statement table and are explained by address only",
+            checked.lost
+        ));
     }
-    Ok(LaunchReport { kernel: short(kernel), findings: found, checked, time, analysis, buffers: prepared.buffers })
+    Ok(LaunchReport {
+        kernel: short(kernel),
+        findings: found,
+        checked,
+        time,
+        analysis,
+        buffers: prepared.buffers,
+    })
 }

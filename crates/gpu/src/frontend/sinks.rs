@@ -45,7 +45,11 @@ fn plural(n: u64, what: &str) -> String {
 
 /// One finding as text; colour if asked for.
 pub fn finding(f: &GpuFinding, colour: bool) -> String {
-    let (red, bold, dim, off) = if colour { ("\x1b[31;1m", "\x1b[1m", "\x1b[2m", "\x1b[0m") } else { ("", "", "", "") };
+    let (red, bold, dim, off) = if colour {
+        ("\x1b[31;1m", "\x1b[1m", "\x1b[2m", "\x1b[0m")
+    } else {
+        ("", "", "", "")
+    };
     let mut s = String::new();
     let what = if f.benign { "note" } else { "error" };
     let _ = writeln!(s, "{red}{what}[{}]{off}: {bold}{}{off}", f.kind, f.message);
@@ -56,7 +60,11 @@ pub fn finding(f: &GpuFinding, colour: bool) -> String {
         xyz(f.grid),
         xyz(f.block),
         f.warp_model,
-        if f.found_by == "static" { "by analysis" } else { "by running" }
+        if f.found_by == "static" {
+            "by analysis"
+        } else {
+            "by running"
+        }
     );
     for a in &f.accesses {
         let _ = writeln!(s, "  {bold}{}{off} at {} in {}", a.op, place(a), a.function);

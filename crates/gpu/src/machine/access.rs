@@ -6,9 +6,7 @@ use super::block::Env;
 use super::memory;
 use super::observe::{Access, FaultKind, Observer, What};
 use super::ops::Row;
-use super::program::{
-    AtomOp, Kind, LOCAL_WINDOW, NONE, Op, PARAM_WINDOW, SHARED_WINDOW, Strength,
-};
+use super::program::{AtomOp, Kind, LOCAL_WINDOW, NONE, Op, PARAM_WINDOW, SHARED_WINDOW, Strength};
 use super::warp::Warp;
 
 /// Which memory an address belongs to.
@@ -71,7 +69,11 @@ fn extend(ty: Ty, dst_bytes: u32, v: u64) -> u64 {
     }
     let sh = 64 - ty.bytes() * 8;
     let wide = ((v << sh) as i64 >> sh) as u64;
-    if dst_bytes >= 8 { wide } else { wide & ((1 << (dst_bytes * 8)) - 1) }
+    if dst_bytes >= 8 {
+        wide
+    } else {
+        wide & ((1 << (dst_bytes * 8)) - 1)
+    }
 }
 
 impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
@@ -142,7 +144,8 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
                 }
                 for l in lanes(mask) {
                     let a = addrs[l];
-                    let inside = a >= self.cache.start && a.wrapping_add(u64::from(size)) <= self.cache.end;
+                    let inside =
+                        a >= self.cache.start && a.wrapping_add(u64::from(size)) <= self.cache.end;
                     if !inside {
                         match self.ctx.memory.range(a) {
                             Some(r) if a + u64::from(size) <= r.end => self.cache = r,
@@ -155,13 +158,17 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
             Class::Local => {
                 for l in lanes(mask) {
                     let a = addrs[l] & !LOCAL_WINDOW;
-                    bad |= u64::from(a + u64::from(size) > w.local[l].len() as u64 || a & align != 0) << l;
+                    bad |=
+                        u64::from(a + u64::from(size) > w.local[l].len() as u64 || a & align != 0)
+                            << l;
                 }
             }
             Class::Param => {
                 for l in lanes(mask) {
                     let a = addrs[l] & !PARAM_WINDOW;
-                    bad |= u64::from(a + u64::from(size) > self.ctx.params.len() as u64 || a & align != 0) << l;
+                    bad |= u64::from(
+                        a + u64::from(size) > self.ctx.params.len() as u64 || a & align != 0,
+                    ) << l;
                 }
             }
             Class::Nowhere => bad = mask,
@@ -182,20 +189,37 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
             let off = a & 0xff_ffff_ffff_ffff;
             let end = match c {
                 Class::Shared => off + u64::from(size) <= shared,
-                Class::Global => memory.range(a).is_some_and(|r| a + u64::from(size) <= r.end),
+                Class::Global => memory
+                    .range(a)
+                    .is_some_and(|r| a + u64::from(size) <= r.end),
                 Class::Local => off + u64::from(size) <= w.local[l].len() as u64,
                 Class::Param => off + u64::from(size) <= self.ctx.params.len() as u64,
                 Class::Nowhere => false,
             };
-            let kind = if end && a & align != 0 { FaultKind::Misaligned } else { FaultKind::OutOfBounds };
+            let kind = if end && a & align != 0 {
+                FaultKind::Misaligned
+            } else {
+                FaultKind::OutOfBounds
+            };
             self.fault(kind, w.pc, w, 1 << l, || match (kind, c) {
-                (FaultKind::Misaligned, _) => format!("address {off:#x} is not a multiple of {size}"),
+                (FaultKind::Misaligned, _) => {
+                    format!("address {off:#x} is not a multiple of {size}")
+                }
                 (_, Class::Shared) => {
-                    format!("{size} bytes at offset {off} of shared memory, which has {shared} bytes")
+                    format!(
+                        "{size} bytes at offset {off} of shared memory, which has {shared} bytes"
+                    )
                 }
                 (_, Class::Global) => match memory.nearest(a) {
-                    Some(m) if a >= m.start && a - m.start < m.len.saturating_mul(4).max(1 << 16) => {
-                        format!("{size} bytes at offset {} of `{}`, which has {} bytes", a - m.start, m.name, m.len)
+                    Some(m)
+                        if a >= m.start && a - m.start < m.len.saturating_mul(4).max(1 << 16) =>
+                    {
+                        format!(
+                            "{size} bytes at offset {} of `{}`, which has {} bytes",
+                            a - m.start,
+                            m.name,
+                            m.len
+                        )
                     }
                     _ if a < 4096 => format!("{size} bytes at address {a:#x}, a null pointer"),
                     _ => "an address that no allocation holds".to_string(),
@@ -205,7 +229,17 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
         }
     }
 
-    fn tell(&mut self, w: &Warp<W>, c: Class, mask: u64, addrs: &Row<W>, size: u32, what: What, strength: Strength, values: &[Row<W>]) {
+    fn tell(
+        &mut self,
+        w: &Warp<W>,
+        c: Class,
+        mask: u64,
+        addrs: &Row<W>,
+        size: u32,
+        what: What,
+        strength: Strength,
+        values: &[Row<W>],
+    ) {
         if !O::ON {
             return;
         }
@@ -220,16 +254,44 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
                 *a &= !SHARED_WINDOW;
             }
         }
-        self.obs.access(&Access { pc: w.pc, stamp: w.steps, warp: w.id, mask, addrs: &offs, size, what, strength, space, values });
+        self.obs.access(&Access {
+            pc: w.pc,
+            stamp: w.steps,
+            warp: w.id,
+            mask,
+            addrs: &offs,
+            size,
+            what,
+            strength,
+            space,
+            values,
+        });
     }
 
     /// Runs what `alu` does not: memory, shuffles, votes, fences.
     pub fn memory_or_warp(&mut self, w: &mut Warp<W>, op: &Op, mask: u64) {
         match op.kind {
-            Kind::Ld { space, ty, n, strength, dst_bytes } => self.load(w, op, mask, space, ty, n, strength, dst_bytes),
-            Kind::St { space, ty, n, strength } => self.store(w, op, mask, space, ty, n, strength),
+            Kind::Ld {
+                space,
+                ty,
+                n,
+                strength,
+                dst_bytes,
+            } => self.load(w, op, mask, space, ty, n, strength, dst_bytes),
+            Kind::St {
+                space,
+                ty,
+                n,
+                strength,
+            } => self.store(w, op, mask, space, ty, n, strength),
             Kind::LdKParam { ty, n } => self.load_param(w, op, mask, ty, n),
-            Kind::Atom { op: o, space, ty, strength, .. } => self.atomic(w, op, mask, o, space, ty, strength),
+            Kind::Atom {
+                op: o,
+                space,
+                ty,
+                strength,
+                ..
+            } => self.atomic(w, op, mask, o, space, ty, strength),
             Kind::CpAsync => self.copy(w, op, mask),
             Kind::Isspacep(s) => {
                 let a = *w.row(&self.ctx.consts, op.a);
@@ -246,7 +308,17 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
         }
     }
 
-    fn load(&mut self, w: &mut Warp<W>, op: &Op, mask: u64, space: Space, ty: Ty, n: u8, strength: Strength, dst: u8) {
+    fn load(
+        &mut self,
+        w: &mut Warp<W>,
+        op: &Op,
+        mask: u64,
+        space: Space,
+        ty: Ty,
+        n: u8,
+        strength: Strength,
+        dst: u8,
+    ) {
         let addrs = self.addresses(w, op.a, op.imm, space);
         let bytes = ty.bytes();
         let size = bytes * u32::from(n);
@@ -259,7 +331,11 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
                 match c {
                     Class::Shared => {
                         for l in lanes(m) {
-                            row[l] = bytes_at(&env.shared, ((addrs[l] & !SHARED_WINDOW) + off) as usize, bytes);
+                            row[l] = bytes_at(
+                                &env.shared,
+                                ((addrs[l] & !SHARED_WINDOW) + off) as usize,
+                                bytes,
+                            );
                         }
                     }
                     Class::Global => {
@@ -270,12 +346,20 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
                     }
                     Class::Local => {
                         for l in lanes(m) {
-                            row[l] = bytes_at(&w.local[l], ((addrs[l] & !LOCAL_WINDOW) + off) as usize, bytes);
+                            row[l] = bytes_at(
+                                &w.local[l],
+                                ((addrs[l] & !LOCAL_WINDOW) + off) as usize,
+                                bytes,
+                            );
                         }
                     }
                     _ => {
                         for l in lanes(m) {
-                            row[l] = bytes_at(env.ctx.params, ((addrs[l] & !PARAM_WINDOW) + off) as usize, bytes);
+                            row[l] = bytes_at(
+                                env.ctx.params,
+                                ((addrs[l] & !PARAM_WINDOW) + off) as usize,
+                                bytes,
+                            );
                         }
                     }
                 }
@@ -305,7 +389,9 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
         for l in lanes(bad) {
             let a = addrs[l] & !SHARED_WINDOW;
             self.fault(FaultKind::UninitializedShared, w.pc, w, 1 << l, || {
-                format!("offset {a} of shared memory is read, and no thread of the block has written it")
+                format!(
+                    "offset {a} of shared memory is read, and no thread of the block has written it"
+                )
             });
         }
     }
@@ -318,10 +404,13 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
             let params = self.ctx.params;
             let mut last = (u64::MAX, 0u64);
             for l in lanes(mask) {
-                let at = (base[l].wrapping_add(op.imm as u64) & 0xffff_ffff) + k as u64 * u64::from(ty.bytes());
+                let at = (base[l].wrapping_add(op.imm as u64) & 0xffff_ffff)
+                    + k as u64 * u64::from(ty.bytes());
                 if at != last.0 {
                     if at + u64::from(ty.bytes()) > params.len() as u64 {
-                        self.fault(FaultKind::OutOfBounds, w.pc, w, 1 << l, || format!("kernel parameter byte {at}"));
+                        self.fault(FaultKind::OutOfBounds, w.pc, w, 1 << l, || {
+                            format!("kernel parameter byte {at}")
+                        });
                         continue;
                     }
                     last = (at, bytes_at(params, at as usize, ty.bytes()));
@@ -329,7 +418,11 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
                 row[l] = extend(ty, 8, last.1);
             }
             if ty.bytes() < 8 && ty.signed() {
-                let keep = if ty.bytes() == 4 { 0xffff_ffff } else { u64::MAX };
+                let keep = if ty.bytes() == 4 {
+                    0xffff_ffff
+                } else {
+                    u64::MAX
+                };
                 for v in &mut row {
                     *v &= keep;
                 }
@@ -338,7 +431,16 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
         }
     }
 
-    fn store(&mut self, w: &mut Warp<W>, op: &Op, mask: u64, space: Space, ty: Ty, n: u8, strength: Strength) {
+    fn store(
+        &mut self,
+        w: &mut Warp<W>,
+        op: &Op,
+        mask: u64,
+        space: Space,
+        ty: Ty,
+        n: u8,
+        strength: Strength,
+    ) {
         let addrs = self.addresses(w, op.a, op.imm, space);
         let bytes = ty.bytes();
         let size = bytes * u32::from(n);
@@ -349,13 +451,27 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
         }
         self.groups(w, mask, &addrs, size, |env, w, c, m| {
             // Watched before it happens: what it releases must be known to whoever sees its value.
-            env.tell(w, c, m, &addrs, size, What::Write, strength, &rows[..usize::from(n)]);
+            env.tell(
+                w,
+                c,
+                m,
+                &addrs,
+                size,
+                What::Write,
+                strength,
+                &rows[..usize::from(n)],
+            );
             for (k, row) in rows.iter().enumerate().take(usize::from(n)) {
                 let off = k as u64 * u64::from(bytes);
                 match c {
                     Class::Shared => {
                         for l in lanes(m) {
-                            put_at(&mut env.shared, ((addrs[l] & !SHARED_WINDOW) + off) as usize, bytes, row[l]);
+                            put_at(
+                                &mut env.shared,
+                                ((addrs[l] & !SHARED_WINDOW) + off) as usize,
+                                bytes,
+                                row[l],
+                            );
                         }
                     }
                     Class::Global => {
@@ -366,10 +482,17 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
                     }
                     Class::Local => {
                         for l in lanes(m) {
-                            put_at(&mut w.local[l], ((addrs[l] & !LOCAL_WINDOW) + off) as usize, bytes, row[l]);
+                            put_at(
+                                &mut w.local[l],
+                                ((addrs[l] & !LOCAL_WINDOW) + off) as usize,
+                                bytes,
+                                row[l],
+                            );
                         }
                     }
-                    _ => env.fault(FaultKind::OutOfBounds, w.pc, w, m, || "kernel parameters cannot be written".into()),
+                    _ => env.fault(FaultKind::OutOfBounds, w.pc, w, m, || {
+                        "kernel parameters cannot be written".into()
+                    }),
                 }
             }
             if O::ON && c == Class::Shared {
@@ -381,11 +504,24 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
         });
     }
 
-    fn atomic(&mut self, w: &mut Warp<W>, op: &Op, mask: u64, o: AtomOp, space: Space, ty: Ty, strength: Strength) {
+    fn atomic(
+        &mut self,
+        w: &mut Warp<W>,
+        op: &Op,
+        mask: u64,
+        o: AtomOp,
+        space: Space,
+        ty: Ty,
+        strength: Strength,
+    ) {
         let addrs = self.addresses(w, op.a, op.imm, space);
         let bytes = ty.bytes();
         let b = *w.row(&self.ctx.consts, op.b);
-        let c3 = if op.c == NONE { [0; W] } else { *w.row(&self.ctx.consts, op.c) };
+        let c3 = if op.c == NONE {
+            [0; W]
+        } else {
+            *w.row(&self.ctx.consts, op.c)
+        };
         let mut old = [0u64; W];
         self.groups(w, mask, &addrs, bytes, |env, w, c, m| {
             if O::ON && c == Class::Shared {
@@ -432,12 +568,20 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
         let to = self.addresses(w, op.a, 0, Space::Shared);
         let from = self.addresses(w, op.b, 0, Space::Global);
         let size = op.imm as u32;
-        let take = if op.c == NONE { [u64::from(size); W] } else { *w.row(&self.ctx.consts, op.c) };
+        let take = if op.c == NONE {
+            [u64::from(size); W]
+        } else {
+            *w.row(&self.ctx.consts, op.c)
+        };
         let mut bytes = [[0u8; 16]; W];
         let reads = (0..W).fold(0u64, |m, l| m | u64::from(take[l] > 0) << l) & mask;
         self.groups(w, reads, &from, size, |env, w, c, m| {
             for l in lanes(m) {
-                for (k, b) in bytes[l].iter_mut().enumerate().take((take[l] as usize).min(size as usize)) {
+                for (k, b) in bytes[l]
+                    .iter_mut()
+                    .enumerate()
+                    .take((take[l] as usize).min(size as usize))
+                {
                     if c == Class::Global {
                         // SAFETY: `check` found the whole access inside a live allocation.
                         *b = unsafe { memory::load(from[l] + k as u64, 1) } as u8;

@@ -20,7 +20,12 @@ pub struct Lanes<'a, const W: usize> {
 pub type AluFn<const W: usize> = fn(&Op, Lanes<'_, W>, u64) -> bool;
 
 #[inline(always)]
-fn get<'a, const W: usize>(regs: &'a [Row<W>], specials: &'a [Row<W>], consts: &'a [Row<W>], k: u32) -> &'a Row<W> {
+fn get<'a, const W: usize>(
+    regs: &'a [Row<W>],
+    specials: &'a [Row<W>],
+    consts: &'a [Row<W>],
+    k: u32,
+) -> &'a Row<W> {
     if k & CONST != 0 {
         &consts[(k & !CONST) as usize]
     } else if k & SPECIAL != 0 {
@@ -123,7 +128,10 @@ fn testp(f64: bool, what: u8, x: u64) -> bool {
     let (v, sub) = if f64 {
         (f64::from_bits(x), f64::from_bits(x).is_subnormal())
     } else {
-        (f64::from(f32::from_bits(x as u32)), f32::from_bits(x as u32).is_subnormal())
+        (
+            f64::from(f32::from_bits(x as u32)),
+            f32::from_bits(x as u32).is_subnormal(),
+        )
     };
     match what {
         0 => v.is_finite(),
@@ -157,7 +165,11 @@ fn carry(op: CarryOp, bytes: u8, signed: bool, x: [u64; 3], cin: bool) -> (u64, 
             } else {
                 wide(x[0]) * wide(x[1])
             };
-            let part = if op == CarryOp::MadLo { cut(product) } else { cut(product >> bits) };
+            let part = if op == CarryOp::MadLo {
+                cut(product)
+            } else {
+                cut(product >> bits)
+            };
             let s = wide(part) + wide(x[2]) + u128::from(cin);
             (cut(s), s >> bits != 0)
         }
@@ -180,9 +192,18 @@ fn step<const W: usize>(op: &Op, mut l: Lanes<'_, W>, mask: u64) -> bool {
             o.rows(&mut t, l.row(op.a), l.row(op.b), l.row(op.c));
             l.put(op.d, &t, mask);
         }
-        Kind::SetP { cmp, ty, with, negate_c } => {
+        Kind::SetP {
+            cmp,
+            ty,
+            with,
+            negate_c,
+        } => {
             let x = compare(cmp, ty, l.row(op.a), l.row(op.b));
-            let c = if op.c == NONE { 0 } else { l.preds[op.c as usize] ^ 0u64.wrapping_sub(u64::from(negate_c)) };
+            let c = if op.c == NONE {
+                0
+            } else {
+                l.preds[op.c as usize] ^ 0u64.wrapping_sub(u64::from(negate_c))
+            };
             l.put_pred(op.d, combine(with, x, c), mask);
             if op.imm > 0 {
                 l.put_pred(op.imm as u32 - 1, combine(with, !x, c), mask);
@@ -229,7 +250,10 @@ fn rare<const W: usize>(op: &Op, mut l: Lanes<'_, W>, mask: u64) -> bool {
                 for bit in 0..8u64 {
                     if lut >> bit & 1 == 1 {
                         let pick = |v: u64, want: u64| if want & 1 == 1 { v } else { !v };
-                        t[k] |= pick(a[k], bit >> 2) & pick(b[k], bit >> 1) & pick(c[k], bit) & 0xffff_ffff;
+                        t[k] |= pick(a[k], bit >> 2)
+                            & pick(b[k], bit >> 1)
+                            & pick(c[k], bit)
+                            & 0xffff_ffff;
                     }
                 }
             }
@@ -239,18 +263,38 @@ fn rare<const W: usize>(op: &Op, mut l: Lanes<'_, W>, mask: u64) -> bool {
             let width = u64::from(bytes) * 8;
             for k in lanes {
                 let (pos, len) = (c[k] & 255, n[k] & 255);
-                let ones = if len >= 64 { u64::MAX } else { (1u64 << len) - 1 };
-                let m = if pos >= width { 0 } else { (ones << pos) & (u64::MAX >> (64 - width)) };
+                let ones = if len >= 64 {
+                    u64::MAX
+                } else {
+                    (1u64 << len) - 1
+                };
+                let m = if pos >= width {
+                    0
+                } else {
+                    (ones << pos) & (u64::MAX >> (64 - width))
+                };
                 t[k] = (b[k] & !m) | (if pos >= width { 0 } else { a[k] << pos } & m);
             }
         }
-        Kind::Carry { op: o, bytes, signed, reads, writes } => {
+        Kind::Carry {
+            op: o,
+            bytes,
+            signed,
+            reads,
+            writes,
+        } => {
             let a = *l.row(op.a);
             let b = *l.row(op.b);
             let c = if op.c == NONE { [0; W] } else { *l.row(op.c) };
             let mut flags = *l.carry;
             for k in lanes {
-                let (v, f) = carry(o, bytes, signed, [a[k], b[k], c[k]], reads && *l.carry >> k & 1 == 1);
+                let (v, f) = carry(
+                    o,
+                    bytes,
+                    signed,
+                    [a[k], b[k], c[k]],
+                    reads && *l.carry >> k & 1 == 1,
+                );
                 t[k] = v;
                 if writes && mask >> k & 1 == 1 {
                     flags = (flags & !(1 << k)) | (u64::from(f) << k);
@@ -258,9 +302,19 @@ fn rare<const W: usize>(op: &Op, mut l: Lanes<'_, W>, mask: u64) -> bool {
             }
             *l.carry = flags;
         }
-        Kind::Set { cmp, ty, with, negate_c, float } => {
+        Kind::Set {
+            cmp,
+            ty,
+            with,
+            negate_c,
+            float,
+        } => {
             let x = compare(cmp, ty, l.row(op.a), l.row(op.b));
-            let c = if op.c == NONE { 0 } else { l.preds[op.c as usize] ^ 0u64.wrapping_sub(u64::from(negate_c)) };
+            let c = if op.c == NONE {
+                0
+            } else {
+                l.preds[op.c as usize] ^ 0u64.wrapping_sub(u64::from(negate_c))
+            };
             let x = combine(with, x, c);
             let one = if float { 0x3f80_0000 } else { 0xffff_ffff };
             lanes.for_each(|k| t[k] = if x >> k & 1 == 1 { one } else { 0 });
@@ -272,7 +326,11 @@ fn rare<const W: usize>(op: &Op, mut l: Lanes<'_, W>, mask: u64) -> bool {
         Kind::ActiveMask => t = [mask & full::<W>(); W],
         Kind::PredLogic(o) => {
             let flip = |p: u64, bit: i64| if op.imm >> bit & 1 == 1 { !p } else { p };
-            let x = combine(Some(o), flip(l.preds[op.a as usize], 0), flip(l.preds[op.b as usize], 1));
+            let x = combine(
+                Some(o),
+                flip(l.preds[op.a as usize], 0),
+                flip(l.preds[op.b as usize], 1),
+            );
             l.put_pred(op.d, x, mask);
             return true;
         }

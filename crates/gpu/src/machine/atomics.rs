@@ -20,10 +20,16 @@ pub fn apply(op: AtomOp, ty: Ty, x: u64, b: u64, c: u64) -> u64 {
         }
         (AtomOp::Add, Ty::F64) => (f64::from_bits(x) + f64::from_bits(b)).to_bits(),
         (AtomOp::Add, Ty::F16 | Ty::F16x2) => half2(x, b, |p, q| {
-            f64_to_f16(f64::from(f16_to_f32(p)) + f64::from(f16_to_f32(q)), Round::Nearest)
+            f64_to_f16(
+                f64::from(f16_to_f32(p)) + f64::from(f16_to_f32(q)),
+                Round::Nearest,
+            )
         }),
         (AtomOp::Add, Ty::Bf16 | Ty::Bf16x2) => half2(x, b, |p, q| {
-            f64_to_bf16(f64::from(bf16_to_f32(p)) + f64::from(bf16_to_f32(q)), Round::Nearest)
+            f64_to_bf16(
+                f64::from(bf16_to_f32(p)) + f64::from(bf16_to_f32(q)),
+                Round::Nearest,
+            )
         }),
         (AtomOp::Add, _) => x.wrapping_add(b),
         (AtomOp::Min, _) if ty.signed() => signed(x).min(signed(b)) as u64,

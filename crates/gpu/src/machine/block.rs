@@ -49,7 +49,14 @@ pub struct Env<'a, const W: usize, O> {
 
 impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
     /// Reports a fault of the first lane in `mask`.
-    pub fn fault(&mut self, kind: FaultKind, pc: Pc, w: &Warp<W>, mask: u64, text: impl FnOnce() -> String) {
+    pub fn fault(
+        &mut self,
+        kind: FaultKind,
+        pc: Pc,
+        w: &Warp<W>,
+        mask: u64,
+        text: impl FnOnce() -> String,
+    ) {
         let thread = u32::from(w.id) * W as u32 + mask.trailing_zeros();
         self.faults.add(kind, pc, self.block, thread, text);
     }
@@ -111,12 +118,21 @@ impl<'a, const W: usize, O: Observer<W>> Block<'a, W, O> {
         let warps: Vec<Warp<W>> = (0..warps)
             .map(|w| {
                 let count = (threads - w * W as u32).min(W as u32);
-                let live = if count as usize == W { full::<W>() } else { (1u64 << count) - 1 };
+                let live = if count as usize == W {
+                    full::<W>()
+                } else {
+                    (1u64 << count) - 1
+                };
                 Warp::new(p, w as u16, live, specials(ctx, block, w))
             })
             .collect();
         let states = vec![State::Ready; warps.len()];
-        Block { env, warps, states, bars: vec![Barrier::default(); 16] }
+        Block {
+            env,
+            warps,
+            states,
+            bars: vec![Barrier::default(); 16],
+        }
     }
 
     /// Runs warps in turn until the block ends, aborts, or has had its slice.
@@ -135,13 +151,17 @@ impl<'a, const W: usize, O: Observer<W>> Block<'a, W, O> {
                 used += w.steps - before;
                 let ctx = self.env.ctx;
                 let total = ctx.steps.fetch_add(w.steps - before, Ordering::Relaxed);
-                ctx.lane_steps.fetch_add(w.lane_steps - lanes, Ordering::Relaxed);
+                ctx.lane_steps
+                    .fetch_add(w.lane_steps - lanes, Ordering::Relaxed);
                 if total > ctx.step_limit {
                     let (pc, mask) = (w.pc, w.mask.max(1));
                     let limit = ctx.step_limit;
-                    self.env.fault(FaultKind::StepLimit, pc, &self.warps[k], mask, || {
-                        format!("stopped after {limit} warp instructions (raise with --max-steps)")
-                    });
+                    self.env
+                        .fault(FaultKind::StepLimit, pc, &self.warps[k], mask, || {
+                            format!(
+                                "stopped after {limit} warp instructions (raise with --max-steps)"
+                            )
+                        });
                     return self.aborted();
                 }
                 match stop {
@@ -151,7 +171,13 @@ impl<'a, const W: usize, O: Observer<W>> Block<'a, W, O> {
                         self.release_all();
                     }
                     Stop::Abort => return self.aborted(),
-                    Stop::Barrier { id, threads, mode, op, votes } => self.arrive(k, id, threads, mode, op, votes),
+                    Stop::Barrier {
+                        id,
+                        threads,
+                        mode,
+                        op,
+                        votes,
+                    } => self.arrive(k, id, threads, mode, op, votes),
                 }
                 if ctx.abort.load(Ordering::Relaxed) {
                     return Turn::Aborted;
@@ -222,8 +248,12 @@ impl<'a, const W: usize, O: Observer<W>> Block<'a, W, O> {
                 let live = w.live;
                 match mode {
                     BarMode::RedPopc => w.put(op.d, &[u64::from(b.votes); W], live),
-                    BarMode::RedAnd => w.put_pred(op.d, if b.votes == b.voters { u64::MAX } else { 0 }, live),
-                    BarMode::RedOr => w.put_pred(op.d, if b.votes > 0 { u64::MAX } else { 0 }, live),
+                    BarMode::RedAnd => {
+                        w.put_pred(op.d, if b.votes == b.voters { u64::MAX } else { 0 }, live)
+                    }
+                    BarMode::RedOr => {
+                        w.put_pred(op.d, if b.votes > 0 { u64::MAX } else { 0 }, live)
+                    }
                     BarMode::Sync | BarMode::Arrive => {}
                 }
             }
@@ -233,7 +263,11 @@ impl<'a, const W: usize, O: Observer<W>> Block<'a, W, O> {
             let mut arrived = b.arrived;
             if b.threads == 0 {
                 // Warps that have ended count as arrived for good.
-                let done = self.states.iter().enumerate().filter(|(_, s)| **s == State::Done);
+                let done = self
+                    .states
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, s)| **s == State::Done);
                 arrived.extend(done.map(|(k, _)| k as u16));
             }
             self.env.obs.barrier(&warps, &arrived);
@@ -241,13 +275,21 @@ impl<'a, const W: usize, O: Observer<W>> Block<'a, W, O> {
     }
 
     fn deadlock(&mut self) {
-        let stuck: Vec<(u16, Pc)> = self.bars.iter().flat_map(|b| b.waiting.iter().copied()).collect();
+        let stuck: Vec<(u16, Pc)> = self
+            .bars
+            .iter()
+            .flat_map(|b| b.waiting.iter().copied())
+            .collect();
         for (k, at) in stuck {
             let live = self.warps[usize::from(k)].live.max(1);
             let waiting = self.states.iter().filter(|s| **s == State::Waiting).count();
-            self.env.fault(FaultKind::BarrierDeadlock, at, &self.warps[usize::from(k)], live, || {
-                format!("{waiting} warps wait at barriers that the others never reach")
-            });
+            self.env.fault(
+                FaultKind::BarrierDeadlock,
+                at,
+                &self.warps[usize::from(k)],
+                live,
+                || format!("{waiting} warps wait at barriers that the others never reach"),
+            );
         }
     }
 }

@@ -6,8 +6,16 @@ use super::observe::{FaultKind, Observer};
 use super::program::{CallSite, LOCAL_WINDOW, SHARED_WINDOW};
 use super::warp::Warp;
 
-const OTHER: [&str; 8] =
-    ["vprintf", "malloc", "free", "__assertfail", "__assert_fail", "abort", "__cudaCDP2DeviceSynchronize", "clock64"];
+const OTHER: [&str; 8] = [
+    "vprintf",
+    "malloc",
+    "free",
+    "__assertfail",
+    "__assert_fail",
+    "abort",
+    "__cudaCDP2DeviceSynchronize",
+    "clock64",
+];
 
 /// Is there a built-in function of this name?
 pub fn known(name: &str) -> bool {
@@ -63,7 +71,13 @@ fn math(name: &str, x: f64, y: f64, z: f64) -> Option<f64> {
         "fmax" => super::float::max64(x, y),
         "fma" => x.mul_add(y, z),
         "copysign" => x.copysign(y),
-        "fdim" => if x > y { x - y } else { 0.0 },
+        "fdim" => {
+            if x > y {
+                x - y
+            } else {
+                0.0
+            }
+        }
         "erf" => erf(x),
         "erfc" => 1.0 - erf(x),
         _ => return None,
@@ -97,7 +111,9 @@ fn erf(x: f64) -> f64 {
 
 fn arg<const W: usize>(w: &Warp<W>, call: &CallSite, k: usize, lane: usize) -> u64 {
     let base = w.frames.last().map_or(0, |f| f.local);
-    let Some(&(off, size)) = call.args.get(k) else { return 0 };
+    let Some(&(off, size)) = call.args.get(k) else {
+        return 0;
+    };
     let mut b = [0u8; 8];
     let n = (size as usize).min(8);
     let at = (base + off) as usize;
@@ -132,7 +148,11 @@ pub fn call<const W: usize, O: Observer<W>>(
         }
         "malloc" => {
             for l in lanes(mask) {
-                let p = env.ctx.memory.alloc("device malloc", arg(w, call, 0, l), true).unwrap_or(0);
+                let p = env
+                    .ctx
+                    .memory
+                    .alloc("device malloc", arg(w, call, 0, l), true)
+                    .unwrap_or(0);
                 ret(w, call, l, p);
             }
         }
@@ -140,7 +160,11 @@ pub fn call<const W: usize, O: Observer<W>>(
             for l in lanes(mask) {
                 let p = arg(w, call, 0, l);
                 let good = p == 0
-                    || env.ctx.memory.find(p).is_some_and(|a| a.start == p && a.device_heap)
+                    || env
+                        .ctx
+                        .memory
+                        .find(p)
+                        .is_some_and(|a| a.start == p && a.device_heap)
                         && env.ctx.memory.free(p);
                 if !good {
                     env.fault(FaultKind::BadFree, w.pc, w, 1 << l, || {
@@ -154,11 +178,15 @@ pub fn call<const W: usize, O: Observer<W>>(
             let what = text(env, w, l, arg(w, call, 0, l));
             let file = text(env, w, l, arg(w, call, 1, l));
             let line = arg(w, call, 2, l) as u32;
-            env.fault(FaultKind::Assert, w.pc, w, mask, || format!("assertion `{what}` failed ({file}:{line})"));
+            env.fault(FaultKind::Assert, w.pc, w, mask, || {
+                format!("assertion `{what}` failed ({file}:{line})")
+            });
             return false;
         }
         "abort" => {
-            env.fault(FaultKind::Trap, w.pc, w, mask, || "the kernel called abort".into());
+            env.fault(FaultKind::Trap, w.pc, w, mask, || {
+                "the kernel called abort".into()
+            });
             return false;
         }
         "clock64" => {
@@ -173,10 +201,18 @@ pub fn call<const W: usize, O: Observer<W>>(
             for l in lanes(mask) {
                 let get = |k: usize| {
                     let v = arg(w, call, k, l);
-                    if single { f64::from(f32::from_bits(v as u32)) } else { f64::from_bits(v) }
+                    if single {
+                        f64::from(f32::from_bits(v as u32))
+                    } else {
+                        f64::from_bits(v)
+                    }
                 };
                 let v = math(name, get(0), get(1), get(2)).unwrap_or(f64::NAN);
-                let bits = if single { u64::from((v as f32).to_bits()) } else { v.to_bits() };
+                let bits = if single {
+                    u64::from((v as f32).to_bits())
+                } else {
+                    v.to_bits()
+                };
                 ret(w, call, l, bits);
             }
         }
@@ -185,14 +221,23 @@ pub fn call<const W: usize, O: Observer<W>>(
 }
 
 /// A C string in any memory that the thread can see.
-pub fn text<const W: usize, O: Observer<W>>(env: &Env<'_, W, O>, w: &Warp<W>, lane: usize, addr: u64) -> String {
+pub fn text<const W: usize, O: Observer<W>>(
+    env: &Env<'_, W, O>,
+    w: &Warp<W>,
+    lane: usize,
+    addr: u64,
+) -> String {
     let cut = |m: &[u8], at: u64| {
         let m = m.get(at as usize..).unwrap_or(&[]);
         let n = m.iter().position(|b| *b == 0).unwrap_or(m.len());
         String::from_utf8_lossy(&m[..n]).into_owned()
     };
     match addr >> 56 {
-        0 => env.ctx.memory.text(addr, 4096).unwrap_or_else(|| "(bad pointer)".into()),
+        0 => env
+            .ctx
+            .memory
+            .text(addr, 4096)
+            .unwrap_or_else(|| "(bad pointer)".into()),
         1 => cut(&env.shared, addr & !SHARED_WINDOW),
         2 => cut(&w.local[lane], addr & !LOCAL_WINDOW),
         _ => "(bad pointer)".into(),
@@ -213,7 +258,11 @@ mod tests {
 
     #[test]
     fn error_function() {
-        for (x, want) in [(0.5, 0.520_499_877_813_046_5), (2.4, 0.999_311_486_103_354_9), (3.0, 0.999_977_909_503_001_4)] {
+        for (x, want) in [
+            (0.5, 0.520_499_877_813_046_5),
+            (2.4, 0.999_311_486_103_354_9),
+            (3.0, 0.999_977_909_503_001_4),
+        ] {
             assert!((erf(x) - want).abs() < 1e-14, "{x}: {}", erf(x));
         }
     }

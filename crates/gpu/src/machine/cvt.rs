@@ -43,7 +43,11 @@ pub fn fast(s: CvtSpec) -> Option<Un> {
 
 fn limits(t: Ty) -> (i128, i128) {
     let bits = t.bytes() * 8;
-    if t.signed() { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) }
+    if t.signed() {
+        (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
+    } else {
+        (0, (1i128 << bits) - 1)
+    }
 }
 
 /// One lane.
@@ -67,12 +71,20 @@ pub fn convert(s: CvtSpec, x: u64) -> u64 {
         }
         let v = integral(v, s.round);
         let (lo, hi) = limits(s.dst);
-        let n = if v.is_nan() { 0 } else { (v as i128).clamp(lo, hi) };
+        let n = if v.is_nan() {
+            0
+        } else {
+            (v as i128).clamp(lo, hi)
+        };
         return mask(n, s.dst);
     }
     let bits = s.src.bytes() * 8;
     let raw = x & (u64::MAX >> (64 - bits));
-    let v = if s.src.signed() { i128::from(((raw << (64 - bits)) as i64) >> (64 - bits)) } else { i128::from(raw) };
+    let v = if s.src.signed() {
+        i128::from(((raw << (64 - bits)) as i64) >> (64 - bits))
+    } else {
+        i128::from(raw)
+    };
     if s.dst.float() {
         if s.dst == Ty::F64 && s.round == Round::Nearest {
             return (v as f64).to_bits();
@@ -120,7 +132,13 @@ mod tests {
     use super::*;
 
     fn c(dst: Ty, src: Ty, round: Round, integral: bool, x: u64) -> u64 {
-        let s = CvtSpec { dst, src, round, integral, sat: false };
+        let s = CvtSpec {
+            dst,
+            src,
+            round,
+            integral,
+            sat: false,
+        };
         let slow = convert(s, x);
         if let Some(f) = fast(s) {
             assert_eq!(f.one(x), slow, "{s:?} {x:x}");
@@ -130,17 +148,38 @@ mod tests {
 
     #[test]
     fn conversions() {
-        assert_eq!(c(Ty::S64, Ty::S32, Round::Nearest, false, 0xffff_ffff), u64::MAX);
-        assert_eq!(c(Ty::U64, Ty::U32, Round::Nearest, false, 0xffff_ffff), 0xffff_ffff);
+        assert_eq!(
+            c(Ty::S64, Ty::S32, Round::Nearest, false, 0xffff_ffff),
+            u64::MAX
+        );
+        assert_eq!(
+            c(Ty::U64, Ty::U32, Round::Nearest, false, 0xffff_ffff),
+            0xffff_ffff
+        );
         assert_eq!(c(Ty::U8, Ty::U32, Round::Nearest, false, 0x1234), 0x34);
         let f = u64::from((-2.5f32).to_bits());
         assert_eq!(c(Ty::S32, Ty::F32, Round::Zero, true, f), 0xffff_fffe);
         assert_eq!(c(Ty::S32, Ty::F32, Round::Nearest, true, f), 0xffff_fffe);
         assert_eq!(c(Ty::S32, Ty::F32, Round::Down, true, f), 0xffff_fffd);
         assert_eq!(c(Ty::U32, Ty::F32, Round::Zero, true, f), 0);
-        assert_eq!(c(Ty::S32, Ty::F32, Round::Zero, true, u64::from(1e20f32.to_bits())), 0x7fff_ffff);
+        assert_eq!(
+            c(
+                Ty::S32,
+                Ty::F32,
+                Round::Zero,
+                true,
+                u64::from(1e20f32.to_bits())
+            ),
+            0x7fff_ffff
+        );
         let big = 0x7fff_ffff_ffff_ffffu64;
-        assert_eq!(c(Ty::F64, Ty::S64, Round::Zero, false, big), 0x43df_ffff_ffff_ffff);
-        assert_eq!(c(Ty::F32, Ty::U32, Round::Up, false, 16_777_217), u64::from(16_777_218f32.to_bits()));
+        assert_eq!(
+            c(Ty::F64, Ty::S64, Round::Zero, false, big),
+            0x43df_ffff_ffff_ffff
+        );
+        assert_eq!(
+            c(Ty::F32, Ty::U32, Round::Up, false, 16_777_217),
+            u64::from(16_777_218f32.to_bits())
+        );
     }
 }

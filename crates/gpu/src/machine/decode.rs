@@ -36,8 +36,13 @@ pub(super) fn align_up(x: u64, a: u64) -> u64 {
 
 /// Functions that `kernel` can reach; all of them when one is called through a pointer.
 fn reachable(m: &Module, kernel: usize) -> Vec<bool> {
-    let index: HashMap<&str, usize> =
-        m.functions.iter().enumerate().filter(|(_, f)| !f.is_extern).map(|(k, f)| (f.name.as_str(), k)).collect();
+    let index: HashMap<&str, usize> = m
+        .functions
+        .iter()
+        .enumerate()
+        .filter(|(_, f)| !f.is_extern)
+        .map(|(k, f)| (f.name.as_str(), k))
+        .collect();
     let mut seen = vec![false; m.functions.len()];
     let mut work = vec![kernel];
     seen[kernel] = true;
@@ -72,9 +77,16 @@ impl Program {
     /// An instruction the machine does not have, a name that is not there, or a shape that cannot be right; always
     /// with the PTX line.
     pub fn build(module: &Module, kernel: &str, symbols: &Symbols) -> Result<Program, PtxError> {
-        let Some(kidx) = module.functions.iter().position(|f| f.name == kernel && f.is_entry && !f.is_extern) else {
+        let Some(kidx) = module
+            .functions
+            .iter()
+            .position(|f| f.name == kernel && f.is_entry && !f.is_extern)
+        else {
             let names: Vec<_> = module.kernels().map(|f| f.name.as_str()).collect();
-            return Err(PtxError::new(1, format!("no kernel `{kernel}`; there are: {}", names.join(", "))));
+            return Err(PtxError::new(
+                1,
+                format!("no kernel `{kernel}`; there are: {}", names.join(", ")),
+            ));
         };
         let k = &module.functions[kidx];
         let mut d = Decoder {
@@ -130,7 +142,9 @@ impl<'a> Decoder<'a> {
             for i in &f.body {
                 for a in &i.args {
                     match a {
-                        Operand::Sym(s, _) | Operand::Mem(crate::ptx::Base::Sym(s), _) => used.push(s),
+                        Operand::Sym(s, _) | Operand::Mem(crate::ptx::Base::Sym(s), _) => {
+                            used.push(s)
+                        }
                         _ => {}
                     }
                 }
@@ -140,18 +154,31 @@ impl<'a> Decoder<'a> {
         used.dedup();
         let mut at = 0u64;
         let mut dynamic_align = 16u64;
-        for v in self.module.globals.iter().filter(|v| v.space == Space::Shared) {
+        for v in self
+            .module
+            .globals
+            .iter()
+            .filter(|v| v.space == Space::Shared)
+        {
             if used.binary_search(&v.name.as_str()).is_err() {
                 continue;
             }
             if v.size == 0 {
                 dynamic_align = dynamic_align.max(u64::from(v.align));
-                self.p.shared.push(SharedVar { name: v.name.clone(), offset: 0, size: 0, dynamic: true });
+                self.p.shared.push(SharedVar {
+                    name: v.name.clone(),
+                    offset: 0,
+                    size: 0,
+                    dynamic: true,
+                });
                 continue;
             }
             at = align_up(at, u64::from(v.align));
             if at + v.size > MAX_SHARED {
-                return Err(PtxError::new(v.line, format!("`{}` does not fit into shared memory", v.name)));
+                return Err(PtxError::new(
+                    v.line,
+                    format!("`{}` does not fit into shared memory", v.name),
+                ));
             }
             self.p.shared.push(SharedVar {
                 name: v.name.clone(),
@@ -176,10 +203,15 @@ impl<'a> Decoder<'a> {
             let var = &k.vars[v.0 as usize];
             at = align_up(at, u64::from(var.align));
             self.kparam.insert(v.0, at as u32);
-            self.p.params.push((var.name.clone(), at as u32, var.size as u32, var.ty));
+            self.p
+                .params
+                .push((var.name.clone(), at as u32, var.size as u32, var.ty));
             at += var.size;
             if at > 1 << 16 {
-                return Err(PtxError::new(var.line, "more than 64 KiB of kernel parameters"));
+                return Err(PtxError::new(
+                    var.line,
+                    "more than 64 KiB of kernel parameters",
+                ));
             }
         }
         self.p.param_bytes = at as u32;
@@ -196,7 +228,11 @@ impl<'a> Decoder<'a> {
             .regs
             .iter()
             .map(|(_, ty)| {
-                let n = if *ty == Ty::Pred { &mut preds } else { &mut rows };
+                let n = if *ty == Ty::Pred {
+                    &mut preds
+                } else {
+                    &mut rows
+                };
                 *n += 1;
                 *n - 1
             })
@@ -213,10 +249,15 @@ impl<'a> Decoder<'a> {
             })
             .collect();
         if at > 1 << 26 {
-            return Err(PtxError::new(f.line, format!("`{}` needs too much local memory", f.name)));
+            return Err(PtxError::new(
+                f.line,
+                format!("`{}` needs too much local memory", f.name),
+            ));
         }
         let place = |ids: &[VarId]| -> Vec<(u32, u32)> {
-            ids.iter().map(|v| (self.frame[v.0 as usize], f.vars[v.0 as usize].size as u32)).collect()
+            ids.iter()
+                .map(|v| (self.frame[v.0 as usize], f.vars[v.0 as usize].size as u32))
+                .collect()
         };
         self.p.funcs[j] = FuncInfo {
             name: f.name.clone(),
@@ -235,7 +276,12 @@ impl<'a> Decoder<'a> {
             starts.push(self.p.ops.len() as u32);
             self.instruction(i)?;
             while self.p.sites.len() < self.p.ops.len() {
-                self.p.sites.push(SiteInfo { func: j as u32, index: k as u32, loc: i.loc, ptx_line: i.line });
+                self.p.sites.push(SiteInfo {
+                    func: j as u32,
+                    index: k as u32,
+                    loc: i.loc,
+                    ptx_line: i.line,
+                });
             }
         }
         starts.push(self.p.ops.len() as u32);
@@ -260,7 +306,9 @@ impl<'a> Decoder<'a> {
                 }
             }
             let index = self.p.sites[pc as usize].index;
-            let meet = cfg.reconvergence(index).map_or(NONE, |i| starts[i as usize]);
+            let meet = cfg
+                .reconvergence(index)
+                .map_or(NONE, |i| starts[i as usize]);
             self.p.meet.push(meet);
         }
         let info = &mut self.p.funcs[j];
@@ -271,11 +319,21 @@ impl<'a> Decoder<'a> {
     }
 
     pub fn emit(&mut self, kind: Kind, guard: u32, d: u32, a: u32, b: u32, c: u32, imm: i64) {
-        self.p.ops.push(Op { kind, guard, d, a, b, c, imm });
+        self.p.ops.push(Op {
+            kind,
+            guard,
+            d,
+            a,
+            b,
+            c,
+            imm,
+        });
     }
 
     pub fn guard(&self, i: &Instr) -> u32 {
-        i.guard.map_or(0, |(r, neg)| (self.rows[r.0 as usize] + 1) * 2 + u32::from(neg))
+        i.guard.map_or(0, |(r, neg)| {
+            (self.rows[r.0 as usize] + 1) * 2 + u32::from(neg)
+        })
     }
 
     pub fn fail<T>(&self, i: &Instr, what: impl Into<String>) -> Result<T, PtxError> {
@@ -365,7 +423,9 @@ impl<'a> Decoder<'a> {
                 };
                 self.constant(bits)
             }
-            Operand::F32(b) if ty == Ty::F64 => self.constant(f64::from(f32::from_bits(*b)).to_bits()),
+            Operand::F32(b) if ty == Ty::F64 => {
+                self.constant(f64::from(f32::from_bits(*b)).to_bits())
+            }
             Operand::F32(b) => self.constant(u64::from(*b)),
             Operand::F64(b) if ty.bytes() == 4 => {
                 self.constant(u64::from((f64::from_bits(*b) as f32).to_bits()))
@@ -373,7 +433,9 @@ impl<'a> Decoder<'a> {
             Operand::F64(b) => self.constant(*b),
             Operand::Special(name) => match special_of(name) {
                 Some(s) => self.special(s),
-                None => return self.fail(i, format!("the special register `%{name}` is not known")),
+                None => {
+                    return self.fail(i, format!("the special register `%{name}` is not known"));
+                }
             },
             Operand::Sym(name, off) => {
                 let v = self.address_of(i, name)?.wrapping_add(*off as u64);
@@ -405,7 +467,12 @@ impl<'a> Decoder<'a> {
         if let Some(&a) = self.symbols.get(name) {
             return Ok(a);
         }
-        if let Some(k) = self.module.functions.iter().position(|f| f.name == name && !f.is_extern) {
+        if let Some(k) = self
+            .module
+            .functions
+            .iter()
+            .position(|f| f.name == name && !f.is_extern)
+        {
             return Ok(FUNC_WINDOW | k as u64);
         }
         self.fail(i, format!("nothing is called `{name}`"))

@@ -58,9 +58,11 @@ impl Decoder<'_> {
         let need = match i.op.as_str() {
             "bfi" => 5,
             "lop3" => 5,
-            "mad" | "fma" | "mad24" | "sad" | "slct" | "bfe" | "shf" | "prmt" | "dp4a" | "selp" | "madc" => 4,
-            "not" | "cnot" | "neg" | "abs" | "sqrt" | "rsqrt" | "rcp" | "sin" | "cos" | "lg2" | "ex2" | "tanh"
-            | "popc" | "clz" | "brev" | "bfind" | "cvt" | "cvta" | "mov" | "testp" => 2,
+            "mad" | "fma" | "mad24" | "sad" | "slct" | "bfe" | "shf" | "prmt" | "dp4a" | "selp"
+            | "madc" => 4,
+            "not" | "cnot" | "neg" | "abs" | "sqrt" | "rsqrt" | "rcp" | "sin" | "cos" | "lg2"
+            | "ex2" | "tanh" | "popc" | "clz" | "brev" | "bfind" | "cvt" | "cvta" | "mov"
+            | "testp" => 2,
             _ => 3,
         };
         if i.args.len() < need {
@@ -86,7 +88,9 @@ impl Decoder<'_> {
     }
 
     fn plain(&mut self, i: &Instr) -> Result<(), PtxError> {
-        let Some(ty) = i.ty() else { return self.fail(i, "no type") };
+        let Some(ty) = i.ty() else {
+            return self.fail(i, "no type");
+        };
         if let Some(op) = binary(i, ty) {
             let shift = matches!(i.op.as_str(), "shl" | "shr");
             let d = self.dest(i, &i.args[0])?;
@@ -113,7 +117,11 @@ impl Decoder<'_> {
             let g = self.guard(i);
             self.emit(kind, g, d, a, NONE, NONE, 0);
             if i.has("shiftamt") {
-                let s = if ty.bytes() == 8 { Un::ShiftAmount64 } else { Un::ShiftAmount32 };
+                let s = if ty.bytes() == 8 {
+                    Un::ShiftAmount64
+                } else {
+                    Un::ShiftAmount32
+                };
                 self.emit(Kind::Un(s), g, d, d, NONE, NONE, 0);
             }
             return Ok(());
@@ -174,7 +182,11 @@ impl Decoder<'_> {
                 }
                 return self.fail(i, "vectors of this size cannot be moved");
             }
-            let (lo, hi) = if ty.bytes() == 8 { (Un::Low32, Un::High32) } else { (Un::Low16, Un::High16) };
+            let (lo, hi) = if ty.bytes() == 8 {
+                (Un::Low32, Un::High32)
+            } else {
+                (Un::Low16, Un::High16)
+            };
             // The source may be one of the destinations.
             let t = self.temp();
             self.emit(Kind::Un(Un::Mov), g, t, s, NONE, NONE, 0);
@@ -193,7 +205,10 @@ impl Decoder<'_> {
                 2 => Ty::B16,
                 _ => Ty::B32,
             };
-            let rows = parts.iter().map(|p| self.src(i, p, part_ty)).collect::<Result<Vec<_>, _>>()?;
+            let rows = parts
+                .iter()
+                .map(|p| self.src(i, p, part_ty))
+                .collect::<Result<Vec<_>, _>>()?;
             match (rows.len(), part_ty) {
                 (2, Ty::B32) => self.emit(Kind::Bin(Bin::Pack32), g, d, rows[0], rows[1], NONE, 0),
                 (2, Ty::B16) => self.emit(Kind::Bin(Bin::Pack16), g, d, rows[0], rows[1], NONE, 0),
@@ -221,9 +236,22 @@ impl Decoder<'_> {
         }
         let d = self.dest(i, &i.args[0])?;
         if let Operand::Special(name) = &i.args[1]
-            && matches!(name.as_str(), "clock" | "clock64" | "clock_hi" | "globaltimer" | "globaltimer_lo")
+            && matches!(
+                name.as_str(),
+                "clock" | "clock64" | "clock_hi" | "globaltimer" | "globaltimer_lo"
+            )
         {
-            self.emit(Kind::Clock { wide: ty.bytes() == 8 }, g, d, NONE, NONE, NONE, 0);
+            self.emit(
+                Kind::Clock {
+                    wide: ty.bytes() == 8,
+                },
+                g,
+                d,
+                NONE,
+                NONE,
+                NONE,
+                0,
+            );
             return Ok(());
         }
         let a = self.src(i, &i.args[1], ty)?;
@@ -236,7 +264,11 @@ impl Decoder<'_> {
         let g = self.guard(i);
         let d = self.dest(i, &i.args[0])?;
         let a = self.src(i, &i.args[1], Ty::U64)?;
-        let space = i.mods.iter().find(|m| *m != "to" && Ty::parse(m).is_none()).map_or("", |s| s.as_str());
+        let space = i
+            .mods
+            .iter()
+            .find(|m| *m != "to" && Ty::parse(m).is_none())
+            .map_or("", |s| s.as_str());
         match (space.split("::").next().unwrap_or(""), i.has("to")) {
             ("shared", false) => {
                 let w = self.constant(SHARED_WINDOW);
@@ -260,7 +292,9 @@ impl Decoder<'_> {
 
     fn cvt(&mut self, i: &Instr) -> Result<(), PtxError> {
         let types: Vec<Ty> = i.mods.iter().filter_map(|m| Ty::parse(m)).collect();
-        let &[dst, src] = types.as_slice() else { return self.fail(i, "two types are wanted") };
+        let &[dst, src] = types.as_slice() else {
+            return self.fail(i, "two types are wanted");
+        };
         let g = self.guard(i);
         let d = self.dest(i, &i.args[0])?;
         let a = self.src(i, &i.args[1], src)?;
@@ -283,17 +317,31 @@ impl Decoder<'_> {
         let sat = i.has("sat");
         if matches!(dst, Ty::F16x2 | Ty::Bf16x2) {
             // cvt.rn.f16x2.f32 d, hi, lo
-            let Some(lo) = i.args.get(2) else { return self.fail(i, "three operands are wanted") };
+            let Some(lo) = i.args.get(2) else {
+                return self.fail(i, "three operands are wanted");
+            };
             let lo = self.src(i, lo, Ty::F32)?;
             let half = if dst == Ty::F16x2 { Ty::F16 } else { Ty::Bf16 };
-            let spec = CvtSpec { dst: half, src: Ty::F32, round, integral, sat };
+            let spec = CvtSpec {
+                dst: half,
+                src: Ty::F32,
+                round,
+                integral,
+                sat,
+            };
             let (h, l) = (self.temp(), self.temp());
             self.emit(Kind::Cvt(spec), g, h, a, NONE, NONE, 0);
             self.emit(Kind::Cvt(spec), g, l, lo, NONE, NONE, 0);
             self.emit(Kind::Bin(Bin::Pack16), g, d, l, h, NONE, 0);
             return Ok(());
         }
-        let spec = CvtSpec { dst, src, round, integral, sat };
+        let spec = CvtSpec {
+            dst,
+            src,
+            round,
+            integral,
+            sat,
+        };
         let kind = super::cvt::fast(spec).map_or(Kind::Cvt(spec), Kind::Un);
         self.emit(kind, g, d, a, NONE, NONE, 0);
         // A narrow result in a wider register is extended by its type.
@@ -314,14 +362,18 @@ impl Decoder<'_> {
 
     fn setp(&mut self, i: &Instr) -> Result<(), PtxError> {
         let g = self.guard(i);
-        let Some(cmp) = i.mods.first().and_then(|m| compare(m)) else { return self.fail(i, "no comparison") };
+        let Some(cmp) = i.mods.first().and_then(|m| compare(m)) else {
+            return self.fail(i, "no comparison");
+        };
         let with = i.mods.get(1).and_then(|m| match m.as_str() {
             "and" => Some(Logic::And),
             "or" => Some(Logic::Or),
             "xor" => Some(Logic::Xor),
             _ => None,
         });
-        let Some(ty) = i.ty() else { return self.fail(i, "no type") };
+        let Some(ty) = i.ty() else {
+            return self.fail(i, "no type");
+        };
         if matches!(ty, Ty::F16x2 | Ty::Bf16x2) {
             return self.fail(i, "the machine does not have this instruction");
         }
@@ -337,18 +389,53 @@ impl Decoder<'_> {
             let d = self.dest(i, &i.args[0])?;
             let types: Vec<Ty> = i.mods.iter().filter_map(|m| Ty::parse(m)).collect();
             let float = types.first() == Some(&Ty::F32);
-            self.emit(Kind::Set { cmp, ty: compare_ty(ty), with, negate_c, float }, g, d, a, b, c, 0);
+            self.emit(
+                Kind::Set {
+                    cmp,
+                    ty: compare_ty(ty),
+                    with,
+                    negate_c,
+                    float,
+                },
+                g,
+                d,
+                a,
+                b,
+                c,
+                0,
+            );
             return Ok(());
         }
         let (d, second) = match &i.args[0] {
             Operand::Pair(p, q) => {
-                let q = if **q == Operand::Sink { 0 } else { i64::from(self.pred(i, q)?.0) + 1 };
-                let p = if **p == Operand::Sink { NONE } else { self.pred(i, p)?.0 };
+                let q = if **q == Operand::Sink {
+                    0
+                } else {
+                    i64::from(self.pred(i, q)?.0) + 1
+                };
+                let p = if **p == Operand::Sink {
+                    NONE
+                } else {
+                    self.pred(i, p)?.0
+                };
                 (p, q)
             }
             o => (self.pred(i, o)?.0, 0),
         };
-        self.emit(Kind::SetP { cmp, ty: cty, with, negate_c }, g, d, a, b, c, second);
+        self.emit(
+            Kind::SetP {
+                cmp,
+                ty: cty,
+                with,
+                negate_c,
+            },
+            g,
+            d,
+            a,
+            b,
+            c,
+            second,
+        );
         Ok(())
     }
 
@@ -380,7 +467,18 @@ impl Decoder<'_> {
             _ => return self.fail(i, "no property to test"),
         };
         let g = self.guard(i);
-        self.emit(Kind::Testp { f64: ty == Ty::F64, what }, g, d, a, NONE, NONE, 0);
+        self.emit(
+            Kind::Testp {
+                f64: ty == Ty::F64,
+                what,
+            },
+            g,
+            d,
+            a,
+            NONE,
+            NONE,
+            0,
+        );
         Ok(())
     }
 
@@ -389,7 +487,9 @@ impl Decoder<'_> {
         let a = self.src(i, &i.args[1], Ty::B32)?;
         let b = self.src(i, &i.args[2], Ty::B32)?;
         let c = self.src(i, &i.args[3], Ty::B32)?;
-        let Operand::Imm(lut) = i.args[4] else { return self.fail(i, "the table must be a number") };
+        let Operand::Imm(lut) = i.args[4] else {
+            return self.fail(i, "the table must be a number");
+        };
         let g = self.guard(i);
         self.emit(Kind::Lop3(lut as u8), g, d, a, b, c, 0);
         Ok(())
@@ -416,7 +516,9 @@ impl Decoder<'_> {
             self.emit(k, g, d, a, NONE, NONE, 0);
             return Ok(());
         }
-        let Some(third) = i.args.get(2) else { return self.fail(i, "three operands are wanted") };
+        let Some(third) = i.args.get(2) else {
+            return self.fail(i, "three operands are wanted");
+        };
         if let Operand::Imm(v) = third {
             // `xor.pred p, q, -1` and friends
             let k = match (i.op.as_str(), *v != 0) {
@@ -440,7 +542,9 @@ impl Decoder<'_> {
     }
 
     fn carry(&mut self, i: &Instr) -> Result<(), PtxError> {
-        let Some(ty) = i.ty() else { return self.fail(i, "no type") };
+        let Some(ty) = i.ty() else {
+            return self.fail(i, "no type");
+        };
         let d = self.dest(i, &i.args[0])?;
         let a = self.src(i, &i.args[1], ty)?;
         let b = self.src(i, &i.args[2], ty)?;
@@ -448,9 +552,18 @@ impl Decoder<'_> {
             "add" | "addc" => (CarryOp::Add, NONE),
             "sub" | "subc" => (CarryOp::Sub, NONE),
             _ => {
-                let Some(c) = i.args.get(3) else { return self.fail(i, "four operands are wanted") };
+                let Some(c) = i.args.get(3) else {
+                    return self.fail(i, "four operands are wanted");
+                };
                 let c = self.src(i, c, ty)?;
-                (if i.has("hi") { CarryOp::MadHi } else { CarryOp::MadLo }, c)
+                (
+                    if i.has("hi") {
+                        CarryOp::MadHi
+                    } else {
+                        CarryOp::MadLo
+                    },
+                    c,
+                )
             }
         };
         let kind = Kind::Carry {
@@ -488,13 +601,23 @@ fn binary(i: &Instr, ty: Ty) -> Option<Bin> {
     };
     let sat = i.has("sat");
     Some(match i.op.as_str() {
-        "add" if ty.float() => {
-            by_float(AddF16, AddF16x2, AddBf16, AddBf16x2, if sat { AddSatF32 } else { AddF32 }, AddF64)?
-        }
+        "add" if ty.float() => by_float(
+            AddF16,
+            AddF16x2,
+            AddBf16,
+            AddBf16x2,
+            if sat { AddSatF32 } else { AddF32 },
+            AddF64,
+        )?,
         "sub" if ty.float() => by_float(SubF16, SubF16x2, SubBf16, SubBf16x2, SubF32, SubF64)?,
-        "mul" if ty.float() => {
-            by_float(MulF16, MulF16x2, MulBf16, MulBf16x2, if sat { MulSatF32 } else { MulF32 }, MulF64)?
-        }
+        "mul" if ty.float() => by_float(
+            MulF16,
+            MulF16x2,
+            MulBf16,
+            MulBf16x2,
+            if sat { MulSatF32 } else { MulF32 },
+            MulF64,
+        )?,
         "div" if ty == Ty::F32 => DivF32,
         "div" if ty == Ty::F64 => DivF64,
         "min" if ty == Ty::F32 && i.has("NaN") => MinNanF32,

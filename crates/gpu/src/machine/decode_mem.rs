@@ -52,8 +52,15 @@ fn strength(i: &Instr, default: Strength) -> Strength {
 
 impl Decoder<'_> {
     /// Row of the base address and the offset; the space may become local for variables of the frame.
-    fn address(&mut self, i: &Instr, o: &Operand, space: &mut Space) -> Result<(u32, i64), PtxError> {
-        let Operand::Mem(base, off) = o else { return self.fail(i, "expected an address in [ ]") };
+    fn address(
+        &mut self,
+        i: &Instr,
+        o: &Operand,
+        space: &mut Space,
+    ) -> Result<(u32, i64), PtxError> {
+        let Operand::Mem(base, off) = o else {
+            return self.fail(i, "expected an address in [ ]");
+        };
         Ok(match base {
             Base::Reg(r) => (self.src(i, &Operand::Reg(*r), Ty::U64)?, *off),
             Base::Sym(s) => {
@@ -70,14 +77,23 @@ impl Decoder<'_> {
                     (at, *off)
                 } else {
                     *space = Space::Local;
-                    (self.special(Special::Frame), *off + i64::from(self.frame[v.0 as usize]))
+                    (
+                        self.special(Special::Frame),
+                        *off + i64::from(self.frame[v.0 as usize]),
+                    )
                 }
             }
             Base::None => (self.constant(0), *off),
         })
     }
 
-    fn vector(&mut self, i: &Instr, o: &Operand, ty: Ty, dest: bool) -> Result<(u32, u8), PtxError> {
+    fn vector(
+        &mut self,
+        i: &Instr,
+        o: &Operand,
+        ty: Ty,
+        dest: bool,
+    ) -> Result<(u32, u8), PtxError> {
         let parts: &[Operand] = match o {
             Operand::Vec(v) => v,
             o => std::slice::from_ref(o),
@@ -87,7 +103,13 @@ impl Decoder<'_> {
         }
         let rows = parts
             .iter()
-            .map(|p| if dest { self.dest(i, p) } else { self.src(i, p, ty) })
+            .map(|p| {
+                if dest {
+                    self.dest(i, p)
+                } else {
+                    self.src(i, p, ty)
+                }
+            })
             .collect::<Result<Vec<_>, _>>()?;
         let at = self.p.vecs.len() as u32;
         self.p.vecs.extend(&rows);
@@ -105,7 +127,10 @@ impl Decoder<'_> {
         let g = self.guard(i);
         let want = |n: usize| {
             if i.args.len() < n {
-                Err(PtxError::new(i.line, format!("`{}`: {} operands, {n} wanted", i.text(), i.args.len())))
+                Err(PtxError::new(
+                    i.line,
+                    format!("`{}`: {} operands, {n} wanted", i.text(), i.args.len()),
+                ))
             } else {
                 Ok(())
             }
@@ -113,7 +138,9 @@ impl Decoder<'_> {
         match i.op.as_str() {
             "ld" | "ldu" => {
                 want(2)?;
-                let Some(ty) = i.ty() else { return self.fail(i, "no type") };
+                let Some(ty) = i.ty() else {
+                    return self.fail(i, "no type");
+                };
                 if ty == Ty::B128 {
                     return self.fail(i, "the machine does not have this instruction");
                 }
@@ -128,14 +155,28 @@ impl Decoder<'_> {
                 let dst_bytes = first.map_or(ty.bytes(), Ty::bytes) as u8;
                 let kind = match sp {
                     Space::Param if self.f.is_entry => Kind::LdKParam { ty, n },
-                    Space::Param => Kind::Ld { space: Space::Local, ty, n, strength: Strength::Weak, dst_bytes },
-                    sp => Kind::Ld { space: sp, ty, n, strength: strength(i, Strength::Weak), dst_bytes },
+                    Space::Param => Kind::Ld {
+                        space: Space::Local,
+                        ty,
+                        n,
+                        strength: Strength::Weak,
+                        dst_bytes,
+                    },
+                    sp => Kind::Ld {
+                        space: sp,
+                        ty,
+                        n,
+                        strength: strength(i, Strength::Weak),
+                        dst_bytes,
+                    },
                 };
                 self.emit(kind, g, d, a, NONE, NONE, off);
             }
             "st" => {
                 want(2)?;
-                let Some(ty) = i.ty() else { return self.fail(i, "no type") };
+                let Some(ty) = i.ty() else {
+                    return self.fail(i, "no type");
+                };
                 if ty == Ty::B128 {
                     return self.fail(i, "the machine does not have this instruction");
                 }
@@ -146,7 +187,20 @@ impl Decoder<'_> {
                     sp = Space::Local;
                 }
                 self.note_grain(sp, ty);
-                self.emit(Kind::St { space: sp, ty, n, strength: strength(i, Strength::Weak) }, g, NONE, a, b, NONE, off);
+                self.emit(
+                    Kind::St {
+                        space: sp,
+                        ty,
+                        n,
+                        strength: strength(i, Strength::Weak),
+                    },
+                    g,
+                    NONE,
+                    a,
+                    b,
+                    NONE,
+                    off,
+                );
             }
             "atom" | "red" => self.atom(i)?,
             "cp" => {
@@ -183,8 +237,10 @@ impl Decoder<'_> {
                 let a = self.src(i, &i.args[1], Ty::U64)?;
                 self.emit(Kind::Isspacep(space(i)), g, d, a, NONE, NONE, 0);
             }
-            "prefetch" | "prefetchu" | "discard" | "applypriority" | "nanosleep" | "pmevent" | "brkpt"
-            | "griddepcontrol" | "setmaxnreg" => self.emit(Kind::Nop, g, NONE, NONE, NONE, NONE, 0),
+            "prefetch" | "prefetchu" | "discard" | "applypriority" | "nanosleep" | "pmevent"
+            | "brkpt" | "griddepcontrol" | "setmaxnreg" => {
+                self.emit(Kind::Nop, g, NONE, NONE, NONE, NONE, 0)
+            }
             "bar" | "barrier" => self.barrier(i)?,
             "membar" | "fence" => {
                 let s = scope(i).unwrap_or(Scope::Gpu);
@@ -228,24 +284,39 @@ impl Decoder<'_> {
                 self.emit(Kind::ActiveMask, g, d, NONE, NONE, NONE, 0);
             }
             "bra" => {
-                let Some(Operand::Sym(l, _)) = i.args.last() else { return self.fail(i, "no label") };
-                let Some(&target) = self.f.labels.get(l) else { return self.fail(i, format!("no label `{l}`")) };
+                let Some(Operand::Sym(l, _)) = i.args.last() else {
+                    return self.fail(i, "no label");
+                };
+                let Some(&target) = self.f.labels.get(l) else {
+                    return self.fail(i, format!("no label `{l}`"));
+                };
                 self.emit(Kind::Bra { target }, g, NONE, NONE, NONE, NONE, 0);
             }
             "brx" => {
                 want(2)?;
                 let a = self.src(i, &i.args[0], Ty::U32)?;
-                let Operand::Sym(list, _) = &i.args[1] else { return self.fail(i, "no list of targets") };
+                let Operand::Sym(list, _) = &i.args[1] else {
+                    return self.fail(i, "no list of targets");
+                };
                 let f = self.f;
-                let Some(names) = f.target_lists.get(list) else { return self.fail(i, "no list of targets") };
-                let table = names.iter().filter_map(|n| f.labels.get(n).copied()).collect();
+                let Some(names) = f.target_lists.get(list) else {
+                    return self.fail(i, "no list of targets");
+                };
+                let table = names
+                    .iter()
+                    .filter_map(|n| f.labels.get(n).copied())
+                    .collect();
                 let d = self.p.tables.len() as u32;
                 self.p.tables.push(table);
                 self.emit(Kind::Brx, g, d, a, NONE, NONE, 0);
             }
             "call" => self.call(i)?,
             "ret" => {
-                let k = if self.f.is_entry { Kind::Exit } else { Kind::Ret };
+                let k = if self.f.is_entry {
+                    Kind::Exit
+                } else {
+                    Kind::Ret
+                };
                 self.emit(k, g, NONE, NONE, NONE, NONE, 0);
             }
             "exit" => self.emit(Kind::Exit, g, NONE, NONE, NONE, NONE, 0),
@@ -264,24 +335,21 @@ impl Decoder<'_> {
 
     fn atom(&mut self, i: &Instr) -> Result<(), PtxError> {
         let g = self.guard(i);
-        let op = i
-            .mods
-            .iter()
-            .find_map(|m| {
-                Some(match m.as_str() {
-                    "add" => AtomOp::Add,
-                    "min" => AtomOp::Min,
-                    "max" => AtomOp::Max,
-                    "and" => AtomOp::And,
-                    "or" => AtomOp::Or,
-                    "xor" => AtomOp::Xor,
-                    "exch" => AtomOp::Exch,
-                    "cas" => AtomOp::Cas,
-                    "inc" => AtomOp::Inc,
-                    "dec" => AtomOp::Dec,
-                    _ => return None,
-                })
-            });
+        let op = i.mods.iter().find_map(|m| {
+            Some(match m.as_str() {
+                "add" => AtomOp::Add,
+                "min" => AtomOp::Min,
+                "max" => AtomOp::Max,
+                "and" => AtomOp::And,
+                "or" => AtomOp::Or,
+                "xor" => AtomOp::Xor,
+                "exch" => AtomOp::Exch,
+                "cas" => AtomOp::Cas,
+                "inc" => AtomOp::Inc,
+                "dec" => AtomOp::Dec,
+                _ => return None,
+            })
+        });
         let (Some(op), Some(ty)) = (op, i.ty()) else {
             return self.fail(i, "the machine does not have this instruction");
         };
@@ -294,20 +362,44 @@ impl Decoder<'_> {
             return self.fail(i, "operands are missing");
         }
         let mut sp = space(i);
-        let d = if returns { self.dest(i, &i.args[0])? } else { NONE };
+        let d = if returns {
+            self.dest(i, &i.args[0])?
+        } else {
+            NONE
+        };
         let (a, off) = self.address(i, &i.args[k], &mut sp)?;
         let b = self.src(i, &i.args[k + 1], ty)?;
-        let c = if op == AtomOp::Cas { self.src(i, &i.args[k + 2], ty)? } else { NONE };
+        let c = if op == AtomOp::Cas {
+            self.src(i, &i.args[k + 2], ty)?
+        } else {
+            NONE
+        };
         self.note_grain(sp, ty);
         let strength = strength(i, Strength::Relaxed(Scope::Gpu));
-        self.emit(Kind::Atom { op, space: sp, ty, strength, returns: d != NONE }, g, d, a, b, c, off);
+        self.emit(
+            Kind::Atom {
+                op,
+                space: sp,
+                ty,
+                strength,
+                returns: d != NONE,
+            },
+            g,
+            d,
+            a,
+            b,
+            c,
+            off,
+        );
         Ok(())
     }
 
     fn barrier(&mut self, i: &Instr) -> Result<(), PtxError> {
         let g = self.guard(i);
         if i.has("warp") {
-            let Some(o) = i.args.first() else { return self.fail(i, "the lane mask is missing") };
+            let Some(o) = i.args.first() else {
+                return self.fail(i, "the lane mask is missing");
+            };
             let a = self.src(i, o, Ty::B32)?;
             self.emit(Kind::BarWarp, g, NONE, a, NONE, NONE, 0);
             return Ok(());
@@ -333,8 +425,14 @@ impl Decoder<'_> {
         let mut d = NONE;
         let (mut c, mut negate) = (NONE, false);
         if red {
-            let [first, middle @ .., last] = args else { return self.fail(i, "operands are missing") };
-            d = if mode == BarMode::RedPopc { self.dest(i, first)? } else { self.pred(i, first)?.0 };
+            let [first, middle @ .., last] = args else {
+                return self.fail(i, "operands are missing");
+            };
+            d = if mode == BarMode::RedPopc {
+                self.dest(i, first)?
+            } else {
+                self.pred(i, first)?.0
+            };
             (c, negate) = self.pred(i, last)?;
             args = middle;
         }
@@ -378,7 +476,15 @@ impl Decoder<'_> {
             _ => NONE,
         };
         // imm: predicate in the low half, member mask row in the high half
-        self.emit(Kind::Shfl { mode, sync }, g, d, a, b, c, p | i64::from(members) << 32);
+        self.emit(
+            Kind::Shfl { mode, sync },
+            g,
+            d,
+            a,
+            b,
+            c,
+            p | i64::from(members) << 32,
+        );
         Ok(())
     }
 
@@ -397,7 +503,11 @@ impl Decoder<'_> {
         } else {
             VoteMode::Uni
         };
-        let d = if mode == VoteMode::Ballot { self.dest(i, &i.args[0])? } else { self.pred(i, &i.args[0])?.0 };
+        let d = if mode == VoteMode::Ballot {
+            self.dest(i, &i.args[0])?
+        } else {
+            self.pred(i, &i.args[0])?.0
+        };
         let (a, negate) = self.pred(i, &i.args[1])?;
         let b = match i.args.get(2) {
             Some(o) if sync => self.src(i, o, Ty::B32)?,
@@ -420,9 +530,10 @@ impl Decoder<'_> {
         let place = |list: &[Operand]| -> Result<Vec<(u32, u32)>, PtxError> {
             list.iter()
                 .map(|o| match o {
-                    Operand::Var(v, _) => {
-                        Ok((self.frame[v.0 as usize], self.f.vars[v.0 as usize].size as u32))
-                    }
+                    Operand::Var(v, _) => Ok((
+                        self.frame[v.0 as usize],
+                        self.f.vars[v.0 as usize].size as u32,
+                    )),
                     _ => self.fail(i, "call parameters must be .param variables"),
                 })
                 .collect()
@@ -434,10 +545,20 @@ impl Decoder<'_> {
         };
         let callee = match args.first() {
             Some(Operand::Sym(name, _)) => {
-                match self.module.functions.iter().position(|f| f.name == *name && !f.is_extern) {
+                match self
+                    .module
+                    .functions
+                    .iter()
+                    .position(|f| f.name == *name && !f.is_extern)
+                {
                     Some(k) => Callee::Func(k as u32),
                     None if super::builtins::known(name) => Callee::Builtin(name.clone()),
-                    None => return self.fail(i, format!("the function `{name}` has no body and is not built in")),
+                    None => {
+                        return self.fail(
+                            i,
+                            format!("the function `{name}` has no body and is not built in"),
+                        );
+                    }
                 }
             }
             Some(o @ Operand::Reg(_)) => Callee::Row(self.src(i, o, Ty::U64)?),
@@ -450,7 +571,11 @@ impl Decoder<'_> {
             }
         }
         let d = self.p.calls.len() as u32;
-        self.p.calls.push(CallSite { callee, args: params, rets });
+        self.p.calls.push(CallSite {
+            callee,
+            args: params,
+            rets,
+        });
         self.emit(Kind::Call, g, d, NONE, NONE, NONE, 0);
         Ok(())
     }

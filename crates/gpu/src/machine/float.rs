@@ -72,7 +72,12 @@ fn narrow(x: f64, frac: u32, ebits: u32, mode: Round) -> u32 {
             Round::Down => sign == 0,
             Round::Up => sign == 1,
         };
-        return top | if to_max { (max_exp << frac) - 1 } else { max_exp << frac };
+        return top
+            | if to_max {
+                (max_exp << frac) - 1
+            } else {
+                max_exp << frac
+            };
     }
     top | out
 }
@@ -148,7 +153,8 @@ pub fn mul64(a: f64, b: f64, mode: Round) -> f64 {
     if mode == Round::Nearest {
         return r;
     }
-    overflow64(r, a.is_finite() && b.is_finite(), mode).unwrap_or_else(|| step64(r, a.mul_add(b, -r), mode))
+    overflow64(r, a.is_finite() && b.is_finite(), mode)
+        .unwrap_or_else(|| step64(r, a.mul_add(b, -r), mode))
 }
 
 pub fn fma64(a: f64, b: f64, c: f64, mode: Round) -> f64 {
@@ -192,7 +198,11 @@ fn odd(r: f64, err: f64) -> f64 {
     if err == 0.0 || !r.is_finite() || err.is_nan() || r.to_bits() & 1 == 1 {
         return r;
     }
-    if err > 0.0 { r.next_up() } else { r.next_down() }
+    if err > 0.0 {
+        r.next_up()
+    } else {
+        r.next_down()
+    }
 }
 
 pub fn add32(a: f32, b: f32, mode: Round) -> f32 {
@@ -237,7 +247,13 @@ pub fn min64(a: f64, b: f64) -> f64 {
     if b.is_nan() {
         return a;
     }
-    if a == b { if a.is_sign_negative() { a } else { b } } else if a < b { a } else { b }
+    if a == b {
+        if a.is_sign_negative() { a } else { b }
+    } else if a < b {
+        a
+    } else {
+        b
+    }
 }
 
 pub fn max64(a: f64, b: f64) -> f64 {
@@ -297,7 +313,9 @@ mod tests {
         let mut s = 1u64;
         for _ in 0..20_000 {
             let mut next = || {
-                s = s.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                s = s
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
                 f32::from_bits((s >> 32) as u32)
             };
             let (a, b, c) = (next(), next(), next());

@@ -61,23 +61,35 @@ pub fn validate(p: &Program, l: &Launch) -> Result<(), LaunchError> {
     }
     let threads = l.block.iter().map(|x| u64::from(*x)).product::<u64>();
     if threads > 1024 {
-        return fail(format!("{threads} threads in a block; at most 1024 are possible"));
+        return fail(format!(
+            "{threads} threads in a block; at most 1024 are possible"
+        ));
     }
     let blocks = l.grid.iter().map(|x| u128::from(*x)).product::<u128>();
     if blocks > u128::from(u32::MAX) {
         return fail(format!("{blocks} blocks are more than the machine can run"));
     }
     if l.params.len() < p.param_bytes as usize {
-        return fail(format!("{} bytes of parameters, `{}` wants {}", l.params.len(), p.kernel, p.param_bytes));
+        return fail(format!(
+            "{} bytes of parameters, `{}` wants {}",
+            l.params.len(),
+            p.kernel,
+            p.param_bytes
+        ));
     }
     let shared = u64::from(p.shared_static) + u64::from(l.dynamic_shared);
     if shared > super::decode::MAX_SHARED {
-        return fail(format!("{shared} bytes of shared memory are more than any GPU has"));
+        return fail(format!(
+            "{shared} bytes of shared memory are more than any GPU has"
+        ));
     }
     if let Some(r) = p.reqntid
         && r != l.block
     {
-        return fail(format!("`{}` requires blocks of {}x{}x{} threads", p.kernel, r[0], r[1], r[2]));
+        return fail(format!(
+            "`{}` requires blocks of {}x{}x{} threads",
+            p.kernel, r[0], r[1], r[2]
+        ));
     }
     Ok(())
 }
@@ -119,10 +131,18 @@ pub fn run<const W: usize, O: Observer<W>>(
     };
     let blocks = launch.grid.iter().product::<u32>();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let workers = if launch.workers == 0 { cores } else { launch.workers };
+    let workers = if launch.workers == 0 {
+        cores
+    } else {
+        launch.workers
+    };
     let workers = workers.min(blocks as usize).max(1);
     let faults = Mutex::new(FaultLog::default());
-    let queue: Mutex<Queue<'_, W, O>> = Mutex::new(Queue { next: 0, parked: VecDeque::new(), running: 0 });
+    let queue: Mutex<Queue<'_, W, O>> = Mutex::new(Queue {
+        next: 0,
+        parked: VecDeque::new(),
+        running: 0,
+    });
     let changed = Condvar::new();
     let work = || {
         loop {

@@ -56,18 +56,23 @@ impl Loaded {
             if !matches!(v.space, Space::Global | Space::Const) || symbols.contains_key(&v.name) {
                 continue;
             }
-            let defined = module.globals.iter().any(|g| g.name == v.name && !g.is_extern);
+            let defined = module
+                .globals
+                .iter()
+                .any(|g| g.name == v.name && !g.is_extern);
             if v.is_extern && defined {
                 continue;
             }
-            let at = memory
-                .alloc(&v.name, v.size, false)
-                .ok_or_else(|| LoadError::Memory(format!("no memory for `{}` ({} bytes)", v.name, v.size)))?;
+            let at = memory.alloc(&v.name, v.size, false).ok_or_else(|| {
+                LoadError::Memory(format!("no memory for `{}` ({} bytes)", v.name, v.size))
+            })?;
             memory.write(at, &v.init);
             symbols.insert(v.name.clone(), at);
         }
         for v in &module.globals {
-            let Some(&at) = symbols.get(&v.name) else { continue };
+            let Some(&at) = symbols.get(&v.name) else {
+                continue;
+            };
             for (off, name, addend) in &v.relocs {
                 let target = symbols.get(name).copied().or_else(|| {
                     module
@@ -82,7 +87,11 @@ impl Loaded {
                 memory.write(at + off, &t.wrapping_add(*addend as u64).to_le_bytes());
             }
         }
-        Ok(Loaded { module, symbols, programs: Mutex::new(HashMap::new()) })
+        Ok(Loaded {
+            module,
+            symbols,
+            programs: Mutex::new(HashMap::new()),
+        })
     }
 
     /// The decoded kernel.

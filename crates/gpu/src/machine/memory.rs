@@ -58,7 +58,13 @@ impl Memory {
             return None;
         }
         let start = p as u64;
-        let a = Alloc { start, len, name: name.to_string(), owned: true, device_heap };
+        let a = Alloc {
+            start,
+            len,
+            name: name.to_string(),
+            owned: true,
+            device_heap,
+        };
         self.map.write().ok()?.insert(start, a);
         self.generation.fetch_add(1, Ordering::Release);
         Some(start)
@@ -70,15 +76,28 @@ impl Memory {
     /// `start..start + len` must stay readable and writable until `forget(start)`.
     pub unsafe fn adopt(&self, name: &str, start: u64, len: u64) {
         if let Ok(mut m) = self.map.write() {
-            m.insert(start, Alloc { start, len, name: name.to_string(), owned: false, device_heap: false });
+            m.insert(
+                start,
+                Alloc {
+                    start,
+                    len,
+                    name: name.to_string(),
+                    owned: false,
+                    device_heap: false,
+                },
+            );
         }
         self.generation.fetch_add(1, Ordering::Release);
     }
 
     /// Frees (or, for adopted memory, only forgets); false if nothing starts there.
     pub fn free(&self, start: u64) -> bool {
-        let Ok(mut m) = self.map.write() else { return false };
-        let Some(a) = m.remove(&start) else { return false };
+        let Ok(mut m) = self.map.write() else {
+            return false;
+        };
+        let Some(a) = m.remove(&start) else {
+            return false;
+        };
         self.generation.fetch_add(1, Ordering::Release);
         if a.owned
             && let Some(l) = layout(a.len)
@@ -104,7 +123,11 @@ impl Memory {
     pub fn range(&self, addr: u64) -> Option<Range> {
         let generation = self.generation();
         let a = self.find(addr)?;
-        Some(Range { start: a.start, end: a.start + a.len, generation })
+        Some(Range {
+            start: a.start,
+            end: a.start + a.len,
+            generation,
+        })
     }
 
     /// The nearest allocation below `addr`, to explain an access out of bounds.
@@ -114,12 +137,17 @@ impl Memory {
     }
 
     pub fn all(&self) -> Vec<Alloc> {
-        self.map.read().map(|m| m.values().cloned().collect()).unwrap_or_default()
+        self.map
+            .read()
+            .map(|m| m.values().cloned().collect())
+            .unwrap_or_default()
     }
 
     /// Copies bytes in; false if they do not fit one allocation.
     pub fn write(&self, addr: u64, bytes: &[u8]) -> bool {
-        let Some(r) = self.range(addr) else { return bytes.is_empty() };
+        let Some(r) = self.range(addr) else {
+            return bytes.is_empty();
+        };
         if bytes.len() as u64 > r.end - addr {
             return false;
         }
@@ -140,7 +168,11 @@ impl Memory {
             return None;
         }
         // SAFETY: inside a live allocation, checked above.
-        Some((0..len).map(|k| unsafe { load(addr + k, 1) } as u8).collect())
+        Some(
+            (0..len)
+                .map(|k| unsafe { load(addr + k, 1) } as u8)
+                .collect(),
+        )
     }
 
     /// A C string, at most `max` bytes.
@@ -214,7 +246,12 @@ pub unsafe fn update(addr: u64, bytes: u32, f: impl Fn(u64) -> u64) -> u64 {
             let p = unsafe { <$t>::from_ptr(addr as *mut $u) };
             let mut old = p.load(Ordering::SeqCst);
             loop {
-                match p.compare_exchange_weak(old, f(u64::from(old)) as $u, Ordering::SeqCst, Ordering::SeqCst) {
+                match p.compare_exchange_weak(
+                    old,
+                    f(u64::from(old)) as $u,
+                    Ordering::SeqCst,
+                    Ordering::SeqCst,
+                ) {
                     Ok(v) => break u64::from(v),
                     Err(v) => old = v,
                 }

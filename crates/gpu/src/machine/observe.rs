@@ -98,11 +98,25 @@ pub struct FaultLog {
 }
 
 impl FaultLog {
-    pub fn add(&mut self, kind: FaultKind, pc: Pc, block: u32, thread: u32, text: impl FnOnce() -> String) {
+    pub fn add(
+        &mut self,
+        kind: FaultKind,
+        pc: Pc,
+        block: u32,
+        thread: u32,
+        text: impl FnOnce() -> String,
+    ) {
         self.map
             .entry((kind, pc))
             .and_modify(|f| f.count += 1)
-            .or_insert_with(|| Fault { kind, pc, block, thread, text: text(), count: 1 });
+            .or_insert_with(|| Fault {
+                kind,
+                pc,
+                block,
+                thread,
+                text: text(),
+                count: 1,
+            });
     }
 
     /// Takes over another log; the example of the lowest block stays.

@@ -24,7 +24,13 @@ impl Args<'_> {
 }
 
 /// Formats for one thread.
-pub fn format<const W: usize, O: Observer<W>>(env: &Env<'_, W, O>, w: &Warp<W>, lane: usize, fmt: u64, args: u64) -> String {
+pub fn format<const W: usize, O: Observer<W>>(
+    env: &Env<'_, W, O>,
+    w: &Warp<W>,
+    lane: usize,
+    fmt: u64,
+    args: u64,
+) -> String {
     let fmt = text(env, w, lane, fmt);
     let at = (args & !LOCAL_WINDOW) as usize;
     let copied;
@@ -32,7 +38,11 @@ pub fn format<const W: usize, O: Observer<W>>(env: &Env<'_, W, O>, w: &Warp<W>, 
         2 => (w.local[lane].as_slice(), at),
         0 => {
             copied = env.ctx.memory.read(args, 8).map(|_| {
-                let r = env.ctx.memory.range(args).map_or(0, |r| (r.end - args).min(4096));
+                let r = env
+                    .ctx
+                    .memory
+                    .range(args)
+                    .map_or(0, |r| (r.end - args).min(4096));
                 env.ctx.memory.read(args, r).unwrap_or_default()
             });
             (copied.as_deref().unwrap_or(&[]), 0)
@@ -44,7 +54,11 @@ pub fn format<const W: usize, O: Observer<W>>(env: &Env<'_, W, O>, w: &Warp<W>, 
 }
 
 /// The C rules, with `take(bytes)` for the next argument and `string(pointer)` for `%s`.
-pub fn expand(fmt: &str, take: &mut dyn FnMut(usize) -> u64, string: &mut dyn FnMut(u64) -> String) -> String {
+pub fn expand(
+    fmt: &str,
+    take: &mut dyn FnMut(usize) -> u64,
+    string: &mut dyn FnMut(u64) -> String,
+) -> String {
     let mut out = String::new();
     let mut it = fmt.chars().peekable();
     while let Some(c) = it.next() {
@@ -86,7 +100,13 @@ pub fn expand(fmt: &str, take: &mut dyn FnMut(usize) -> u64, string: &mut dyn Fn
             it.next();
         }
         let Some(conv) = it.next() else { break };
-        let int = |v: u64| if long > 0 { v as i64 } else { i64::from(v as u32 as i32) };
+        let int = |v: u64| {
+            if long > 0 {
+                v as i64
+            } else {
+                i64::from(v as u32 as i32)
+            }
+        };
         let uint = |v: u64| if long > 0 { v } else { u64::from(v as u32) };
         let size = if long > 0 { 8 } else { 4 };
         let min_digits = |s: String| match prec {
@@ -101,12 +121,24 @@ pub fn expand(fmt: &str, take: &mut dyn FnMut(usize) -> u64, string: &mut dyn Fn
             }
             'd' | 'i' => {
                 let v = int(take(size));
-                (if v < 0 { "-" } else { plus(&flags) }, min_digits(v.unsigned_abs().to_string()))
+                (
+                    if v < 0 { "-" } else { plus(&flags) },
+                    min_digits(v.unsigned_abs().to_string()),
+                )
             }
             'u' => ("", min_digits(uint(take(size)).to_string())),
-            'x' => (if alt { "0x" } else { "" }, min_digits(format!("{:x}", uint(take(size))))),
-            'X' => (if alt { "0X" } else { "" }, min_digits(format!("{:X}", uint(take(size))))),
-            'o' => (if alt { "0" } else { "" }, min_digits(format!("{:o}", uint(take(size))))),
+            'x' => (
+                if alt { "0x" } else { "" },
+                min_digits(format!("{:x}", uint(take(size)))),
+            ),
+            'X' => (
+                if alt { "0X" } else { "" },
+                min_digits(format!("{:X}", uint(take(size)))),
+            ),
+            'o' => (
+                if alt { "0" } else { "" },
+                min_digits(format!("{:o}", uint(take(size)))),
+            ),
             'c' => ("", char::from(take(4) as u8).to_string()),
             's' => {
                 let s = string(take(8));
@@ -115,7 +147,11 @@ pub fn expand(fmt: &str, take: &mut dyn FnMut(usize) -> u64, string: &mut dyn Fn
             'p' => ("0x", format!("{:x}", take(8))),
             'f' | 'F' | 'e' | 'E' | 'g' | 'G' | 'a' | 'A' => {
                 let v = f64::from_bits(take(8));
-                let sign = if v.is_sign_negative() && !v.is_nan() { "-" } else { plus(&flags) };
+                let sign = if v.is_sign_negative() && !v.is_nan() {
+                    "-"
+                } else {
+                    plus(&flags)
+                };
                 (sign, float(v.abs(), conv, prec.unwrap_or(6), alt))
             }
             other => {
@@ -172,8 +208,15 @@ fn float(v: f64, conv: char, prec: usize, alt: bool) -> String {
                 let (_, e) = scientific(v, p - 1);
                 let mut s = if e < -4 || e >= p as i32 {
                     let (m, e) = scientific(v, p - 1);
-                    let m = if alt || !m.contains('.') { m } else { m.trim_end_matches('0').trim_end_matches('.').into() };
-                    return case(format!("{m}e{}{:02}", if e < 0 { '-' } else { '+' }, e.abs()), upper);
+                    let m = if alt || !m.contains('.') {
+                        m
+                    } else {
+                        m.trim_end_matches('0').trim_end_matches('.').into()
+                    };
+                    return case(
+                        format!("{m}e{}{:02}", if e < 0 { '-' } else { '+' }, e.abs()),
+                        upper,
+                    );
                 } else {
                     format!("{v:.*}", (p as i32 - 1 - e).max(0) as usize)
                 };
@@ -213,9 +256,21 @@ mod tests {
 
     #[test]
     fn as_c_does_it() {
-        assert_eq!(f("%d|%5d|%-5d|%05d", &[u64::MAX, 42, 42, 42]), "-1|   42|42   |00042");
-        assert_eq!(f("%.2f %e %g %g", &[2.567f64, 12345.0, 0.0001, 1e20].map(f64::to_bits)), "2.57 1.234500e+04 0.0001 1e+20");
-        assert_eq!(f("%s %c%% %#x %llu", &[0, 65, 255, 1 << 40]), "text A% 0xff 1099511627776");
+        assert_eq!(
+            f("%d|%5d|%-5d|%05d", &[u64::MAX, 42, 42, 42]),
+            "-1|   42|42   |00042"
+        );
+        assert_eq!(
+            f(
+                "%.2f %e %g %g",
+                &[2.567f64, 12345.0, 0.0001, 1e20].map(f64::to_bits)
+            ),
+            "2.57 1.234500e+04 0.0001 1e+20"
+        );
+        assert_eq!(
+            f("%s %c%% %#x %llu", &[0, 65, 255, 1 << 40]),
+            "text A% 0xff 1099511627776"
+        );
         assert_eq!(f("%*d %+d", &[4, 7, 3]), "   7 +3");
         assert_eq!(f("100%", &[]), "100");
     }

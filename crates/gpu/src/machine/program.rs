@@ -146,37 +146,97 @@ pub enum Kind {
     /// a into b at c for imm-th row bits.
     Bfi(u8),
     /// cc in `Warp::carry`.
-    Carry { op: CarryOp, bytes: u8, signed: bool, reads: bool, writes: bool },
+    Carry {
+        op: CarryOp,
+        bytes: u8,
+        signed: bool,
+        reads: bool,
+        writes: bool,
+    },
     Cvt(CvtSpec),
     /// d pred, imm: second pred + 1, c: pred to combine with (or NONE).
-    SetP { cmp: Cmp, ty: CmpTy, with: Option<Logic>, negate_c: bool },
+    SetP {
+        cmp: Cmp,
+        ty: CmpTy,
+        with: Option<Logic>,
+        negate_c: bool,
+    },
     /// d row gets all ones / 1.0 or zero.
-    Set { cmp: Cmp, ty: CmpTy, with: Option<Logic>, negate_c: bool, float: bool },
+    Set {
+        cmp: Cmp,
+        ty: CmpTy,
+        with: Option<Logic>,
+        negate_c: bool,
+        float: bool,
+    },
     PredLogic(Logic),
     PredNot,
     PredMov,
     PredConst(bool),
     /// Row from predicate and back.
     SelP,
-    Testp { f64: bool, what: u8 },
-    Clock { wide: bool },
-    Ld { space: Space, ty: Ty, n: u8, strength: Strength, dst_bytes: u8 },
-    LdKParam { ty: Ty, n: u8 },
-    St { space: Space, ty: Ty, n: u8, strength: Strength },
-    Atom { op: AtomOp, space: Space, ty: Ty, strength: Strength, returns: bool },
+    Testp {
+        f64: bool,
+        what: u8,
+    },
+    Clock {
+        wide: bool,
+    },
+    Ld {
+        space: Space,
+        ty: Ty,
+        n: u8,
+        strength: Strength,
+        dst_bytes: u8,
+    },
+    LdKParam {
+        ty: Ty,
+        n: u8,
+    },
+    St {
+        space: Space,
+        ty: Ty,
+        n: u8,
+        strength: Strength,
+    },
+    Atom {
+        op: AtomOp,
+        space: Space,
+        ty: Ty,
+        strength: Strength,
+        returns: bool,
+    },
     /// Asynchronous copy, done at once: a destination, b source, imm bytes.
     CpAsync,
     Isspacep(Space),
     /// a: barrier id row, b: thread count row or NONE, c: pred, d: result.
-    Bar { mode: BarMode, negate: bool },
+    Bar {
+        mode: BarMode,
+        negate: bool,
+    },
     BarWarp,
     Fence(Scope),
-    Shfl { mode: ShflMode, sync: bool },
-    Vote { mode: VoteMode, sync: bool, negate: bool },
-    Match { all: bool, wide: bool },
-    Redux { op: AtomOp, signed: bool },
+    Shfl {
+        mode: ShflMode,
+        sync: bool,
+    },
+    Vote {
+        mode: VoteMode,
+        sync: bool,
+        negate: bool,
+    },
+    Match {
+        all: bool,
+        wide: bool,
+    },
+    Redux {
+        op: AtomOp,
+        signed: bool,
+    },
     ActiveMask,
-    Bra { target: Pc },
+    Bra {
+        target: Pc,
+    },
     /// d: index into `Program::tables`.
     Brx,
     /// d: index into `Program::calls`.

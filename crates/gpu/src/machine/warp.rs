@@ -13,7 +13,13 @@ use super::program::{BarMode, CONST, Kind, LOCAL_WINDOW, NONE, Op, Pc, Program, 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// Waits at a barrier.
-    Barrier { id: u32, threads: u32, mode: BarMode, op: Pc, votes: u64 },
+    Barrier {
+        id: u32,
+        threads: u32,
+        mode: BarMode,
+        op: Pc,
+        votes: u64,
+    },
     Done,
     /// Its time slice is over.
     Slice,
@@ -89,7 +95,13 @@ impl<const W: usize> Warp<W> {
             preds: vec![0; f.preds as usize],
             specials,
             local: vec![Vec::new(); W],
-            frames: vec![Frame { func: p.kernel_func, regs: 0, preds: 0, local: 0, site: NONE }],
+            frames: vec![Frame {
+                func: p.kernel_func,
+                regs: 0,
+                preds: 0,
+                local: 0,
+                site: NONE,
+            }],
             stack: Vec::new(),
             pc: f.entry,
             mask: live,
@@ -159,7 +171,9 @@ impl<const W: usize> Warp<W> {
     /// The side of the stack's top that still has lanes becomes current; false when none is left.
     fn resume(&mut self, env: &mut Env<'_, W, impl Observer<W>>) -> bool {
         loop {
-            let Some(e) = self.stack.pop() else { return false };
+            let Some(e) = self.stack.pop() else {
+                return false;
+            };
             if e.call {
                 self.leave_call(env, e.mask);
             }
@@ -191,10 +205,23 @@ impl<const W: usize> Warp<W> {
         self.set_frame(p);
     }
 
-    fn enter(&mut self, env: &mut Env<'_, W, impl Observer<W>>, func: u32, site: u32, mask: u64, next: Pc) -> bool {
+    fn enter(
+        &mut self,
+        env: &mut Env<'_, W, impl Observer<W>>,
+        func: u32,
+        site: u32,
+        mask: u64,
+        next: Pc,
+    ) -> bool {
         let p = env.ctx.program;
         let info = &p.funcs[func as usize];
-        let caller = *self.frames.last().unwrap_or(&Frame { func, regs: 0, preds: 0, local: 0, site: NONE });
+        let caller = *self.frames.last().unwrap_or(&Frame {
+            func,
+            regs: 0,
+            preds: 0,
+            local: 0,
+            site: NONE,
+        });
         let local = (caller.local + p.funcs[caller.func as usize].frame).next_multiple_of(16);
         if self.frames.len() >= MAX_FRAMES || local + info.frame > MAX_LOCAL {
             env.fault(FaultKind::StackOverflow, self.pc, self, mask, || {
@@ -213,7 +240,12 @@ impl<const W: usize> Warp<W> {
             }
         }
         // The token waits with all lanes of the call; `rest` of an indirect call run theirs afterwards.
-        self.stack.push(Entry { pc: next, meet: self.meet, mask, call: true });
+        self.stack.push(Entry {
+            pc: next,
+            meet: self.meet,
+            mask,
+            call: true,
+        });
         self.frames.push(Frame {
             func,
             regs: self.regs.len() as u32,
@@ -221,7 +253,8 @@ impl<const W: usize> Warp<W> {
             local,
             site,
         });
-        self.regs.resize(self.regs.len() + info.regs as usize, [0; W]);
+        self.regs
+            .resize(self.regs.len() + info.regs as usize, [0; W]);
         self.preds.resize(self.preds.len() + info.preds as usize, 0);
         self.set_frame(p);
         (self.pc, self.meet, self.mask) = (info.entry, NONE, mask);
@@ -231,12 +264,26 @@ impl<const W: usize> Warp<W> {
     /// Both ways of a branch have lanes: wait with one, run the other.
     fn part(&mut self, meet: Pc, taken: (Pc, u64), other: (Pc, u64)) {
         if meet != NONE && meet != self.meet {
-            self.stack.push(Entry { pc: meet, meet: self.meet, mask: self.mask, call: false });
+            self.stack.push(Entry {
+                pc: meet,
+                meet: self.meet,
+                mask: self.mask,
+                call: false,
+            });
         }
         self.meet = meet;
-        let (first, second) = if taken.0 == meet { (other, taken) } else { (taken, other) };
+        let (first, second) = if taken.0 == meet {
+            (other, taken)
+        } else {
+            (taken, other)
+        };
         if second.0 != meet {
-            self.stack.push(Entry { pc: second.0, meet, mask: second.1, call: false });
+            self.stack.push(Entry {
+                pc: second.0,
+                meet,
+                mask: second.1,
+                call: false,
+            });
         }
         (self.pc, self.mask) = first;
     }
@@ -248,7 +295,11 @@ impl<const W: usize> Warp<W> {
         let meet = p.meet[self.pc as usize];
         let mut groups: Vec<(Pc, u64)> = Vec::new();
         for l in (0..W).filter(|l| mask >> l & 1 == 1) {
-            let t = table.get(idx[l] as u32 as usize).or(table.last()).copied().unwrap_or(self.pc + 1);
+            let t = table
+                .get(idx[l] as u32 as usize)
+                .or(table.last())
+                .copied()
+                .unwrap_or(self.pc + 1);
             match groups.iter_mut().find(|g| g.0 == t) {
                 Some(g) => g.1 |= 1 << l,
                 None => groups.push((t, 1 << l)),
@@ -262,13 +313,23 @@ impl<const W: usize> Warp<W> {
             return;
         }
         if meet != NONE && meet != self.meet {
-            self.stack.push(Entry { pc: meet, meet: self.meet, mask: self.mask, call: false });
+            self.stack.push(Entry {
+                pc: meet,
+                meet: self.meet,
+                mask: self.mask,
+                call: false,
+            });
         }
         self.meet = meet;
         let last = groups.pop();
         for g in groups {
             if g.0 != meet {
-                self.stack.push(Entry { pc: g.0, meet, mask: g.1, call: false });
+                self.stack.push(Entry {
+                    pc: g.0,
+                    meet,
+                    mask: g.1,
+                    call: false,
+                });
             }
         }
         if let Some((t, m)) = last {
@@ -279,10 +340,17 @@ impl<const W: usize> Warp<W> {
     /// In the independent model a lane that waits for another lane of its warp must not starve it: the waiting side
     /// next on the stack, if it belongs to the same branch, gets its turn.
     fn rotate(&mut self) {
-        let Some(top) = self.stack.last().copied() else { return };
+        let Some(top) = self.stack.last().copied() else {
+            return;
+        };
         if !top.call && top.meet == self.meet && top.pc != self.meet {
             let k = self.stack.len() - 1;
-            self.stack[k] = Entry { pc: self.pc, meet: self.meet, mask: self.mask, call: false };
+            self.stack[k] = Entry {
+                pc: self.pc,
+                meet: self.meet,
+                mask: self.mask,
+                call: false,
+            };
             (self.pc, self.mask) = (top.pc, top.mask & self.live);
         }
     }
@@ -383,7 +451,9 @@ impl<const W: usize> Warp<W> {
                 Kind::Nop => self.pc += 1,
                 Kind::Trap => {
                     if mask != 0 {
-                        env.fault(FaultKind::Trap, self.pc, self, mask, || "the kernel executed `trap`".into());
+                        env.fault(FaultKind::Trap, self.pc, self, mask, || {
+                            "the kernel executed `trap`".into()
+                        });
                         return Stop::Abort;
                     }
                     self.pc += 1;
@@ -405,10 +475,21 @@ impl<const W: usize> Warp<W> {
         }
     }
 
-    fn barrier<O: Observer<W>>(&mut self, env: &mut Env<'_, W, O>, op: &Op, mask: u64, mode: BarMode, negate: bool) -> Stop {
+    fn barrier<O: Observer<W>>(
+        &mut self,
+        env: &mut Env<'_, W, O>,
+        op: &Op,
+        mask: u64,
+        mode: BarMode,
+        negate: bool,
+    ) -> Stop {
         let lane = mask.trailing_zeros() as usize;
         let id = self.row(&env.ctx.consts, op.a)[lane] as u32 & 15;
-        let threads = if op.b == NONE { 0 } else { self.row(&env.ctx.consts, op.b)[lane] as u32 };
+        let threads = if op.b == NONE {
+            0
+        } else {
+            self.row(&env.ctx.consts, op.b)[lane] as u32
+        };
         if mask != self.live && threads == 0 {
             let missing = (self.live & !mask).trailing_zeros();
             env.fault(FaultKind::BarrierDivergence, self.pc, self, mask, || {
@@ -427,10 +508,21 @@ impl<const W: usize> Warp<W> {
         };
         let at = self.pc;
         self.pc += 1;
-        Stop::Barrier { id, threads, mode, op: at, votes }
+        Stop::Barrier {
+            id,
+            threads,
+            mode,
+            op: at,
+            votes,
+        }
     }
 
-    fn call<O: Observer<W>>(&mut self, env: &mut Env<'_, W, O>, op: &Op, mask: u64) -> Option<Stop> {
+    fn call<O: Observer<W>>(
+        &mut self,
+        env: &mut Env<'_, W, O>,
+        op: &Op,
+        mask: u64,
+    ) -> Option<Stop> {
         let p = env.ctx.program;
         let next = self.pc + 1;
         let site = op.d;
@@ -438,7 +530,12 @@ impl<const W: usize> Warp<W> {
             super::program::Callee::Func(f) => {
                 if self.mask != mask {
                     // lanes whose guard is false wait behind the call
-                    self.stack.push(Entry { pc: next, meet: self.meet, mask: self.mask, call: false });
+                    self.stack.push(Entry {
+                        pc: next,
+                        meet: self.meet,
+                        mask: self.mask,
+                        call: false,
+                    });
                     self.meet = next;
                 }
                 if !self.enter(env, *f, site, mask, next) {
@@ -455,21 +552,36 @@ impl<const W: usize> Warp<W> {
             super::program::Callee::Row(r) => {
                 let targets = *self.row(&env.ctx.consts, *r);
                 let first = targets[mask.trailing_zeros() as usize];
-                let same = (0..W).filter(|&l| mask >> l & 1 == 1 && targets[l] == first).fold(0u64, |m, l| m | 1 << l);
+                let same = (0..W)
+                    .filter(|&l| mask >> l & 1 == 1 && targets[l] == first)
+                    .fold(0u64, |m, l| m | 1 << l);
                 let k = (first & 0xffff_ffff) as usize;
-                let good = first >> 56 == super::program::FUNC_WINDOW >> 56 && p.funcs.get(k).is_some_and(|f| f.present);
+                let good = first >> 56 == super::program::FUNC_WINDOW >> 56
+                    && p.funcs.get(k).is_some_and(|f| f.present);
                 if !good {
-                    env.fault(FaultKind::BadCall, self.pc, self, mask, || format!("{first:#x} is not a function"));
+                    env.fault(FaultKind::BadCall, self.pc, self, mask, || {
+                        format!("{first:#x} is not a function")
+                    });
                     return Some(Stop::Abort);
                 }
                 // The other lanes wait behind the call (guard false) or at it (other target).
                 let idle = self.mask & !mask;
                 let rest = mask & !same;
                 if idle != 0 || rest != 0 {
-                    self.stack.push(Entry { pc: next, meet: self.meet, mask: self.mask, call: false });
+                    self.stack.push(Entry {
+                        pc: next,
+                        meet: self.meet,
+                        mask: self.mask,
+                        call: false,
+                    });
                     self.meet = next;
                     if rest != 0 {
-                        self.stack.push(Entry { pc: self.pc, meet: next, mask: rest, call: false });
+                        self.stack.push(Entry {
+                            pc: self.pc,
+                            meet: next,
+                            mask: rest,
+                            call: false,
+                        });
                     }
                 }
                 if !self.enter(env, k as u32, site, same, next) {

@@ -19,8 +19,13 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
                 if O::ON {
                     let named = w.row(&self.ctx.consts, op.a)[mask.trailing_zeros() as usize];
                     // A 32-bit mask on a machine with wider warps means the whole warp when all its bits are set.
-                    let named = if W == 64 && named == 0xffff_ffff { u64::MAX } else { named };
-                    self.obs.warp_sync(w.id, mask, named & w.all_live(), w.all_live());
+                    let named = if W == 64 && named == 0xffff_ffff {
+                        u64::MAX
+                    } else {
+                        named
+                    };
+                    self.obs
+                        .warp_sync(w.id, mask, named & w.all_live(), w.all_live());
                 }
             }
             Kind::Shfl { mode, .. } => self.shuffle(w, op, mask, mode),
@@ -29,16 +34,26 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
                     mask
                 } else {
                     let named = w.row(&self.ctx.consts, op.b)[mask.trailing_zeros() as usize];
-                    if W == 64 && named == 0xffff_ffff { mask } else { mask & named }
+                    if W == 64 && named == 0xffff_ffff {
+                        mask
+                    } else {
+                        mask & named
+                    }
                 };
                 let p = w.pred(op.a);
                 let p = (if negate { !p } else { p }) & members;
                 match mode {
                     VoteMode::Ballot => w.put(op.d, &[p & full::<W>(); W], mask),
-                    VoteMode::All => w.put_pred(op.d, if p == members { u64::MAX } else { 0 }, mask),
+                    VoteMode::All => {
+                        w.put_pred(op.d, if p == members { u64::MAX } else { 0 }, mask)
+                    }
                     VoteMode::Any => w.put_pred(op.d, if p != 0 { u64::MAX } else { 0 }, mask),
                     VoteMode::Uni => {
-                        w.put_pred(op.d, if p == members || p == 0 { u64::MAX } else { 0 }, mask);
+                        w.put_pred(
+                            op.d,
+                            if p == members || p == 0 { u64::MAX } else { 0 },
+                            mask,
+                        );
                     }
                 }
             }
@@ -56,13 +71,21 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
                     for o in &mut out {
                         *o = if same_everywhere == mask { mask } else { 0 };
                     }
-                    w.put_pred(op.c, if same_everywhere == mask { u64::MAX } else { 0 }, mask);
+                    w.put_pred(
+                        op.c,
+                        if same_everywhere == mask { u64::MAX } else { 0 },
+                        mask,
+                    );
                 }
                 w.put(op.d, &out, mask);
             }
             Kind::Redux { op: o, signed } => {
                 let v = *w.row(&self.ctx.consts, op.a);
-                let ty = if signed { crate::ptx::Ty::S32 } else { crate::ptx::Ty::U32 };
+                let ty = if signed {
+                    crate::ptx::Ty::S32
+                } else {
+                    crate::ptx::Ty::U32
+                };
                 let mut it = lanes(mask);
                 let first = it.next().map_or(0, |l| v[l]);
                 let r = it.fold(first, |x, l| super::atomics::apply(o, ty, x, v[l], 0));
@@ -93,7 +116,10 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
             let max = (within & seg) | (cval & !seg);
             let min = within & seg;
             let (j, ok) = match mode {
-                ShflMode::Up => (within as i64 - bval as i64, within as i64 - bval as i64 >= max as i64),
+                ShflMode::Up => (
+                    within as i64 - bval as i64,
+                    within as i64 - bval as i64 >= max as i64,
+                ),
                 ShflMode::Down => ((within + bval) as i64, within + bval <= max),
                 ShflMode::Bfly => ((within ^ bval) as i64, within ^ bval <= max),
                 ShflMode::Idx => ((min | (bval & !seg)) as i64, min | (bval & !seg) <= max),

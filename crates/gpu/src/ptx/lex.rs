@@ -43,7 +43,10 @@ fn is_name(c: u8) -> bool {
 /// Names the line of the first character or literal that is not PTX.
 pub fn lex(text: &str) -> Result<Vec<Token<'_>>, PtxError> {
     if text.len() > MAX_TEXT {
-        return Err(PtxError::new(1, format!("more than {} MiB of PTX", MAX_TEXT >> 20)));
+        return Err(PtxError::new(
+            1,
+            format!("more than {} MiB of PTX", MAX_TEXT >> 20),
+        ));
     }
     let b = text.as_bytes();
     let mut out = Vec::with_capacity(b.len() / 5);
@@ -89,9 +92,15 @@ pub fn lex(text: &str) -> Result<Vec<Token<'_>>, PtxError> {
                 }
                 i += 1;
                 let text = text.get(start + 1..i - 1).unwrap_or("");
-                out.push(Token { tok: Tok::Str(text), line });
+                out.push(Token {
+                    tok: Tok::Str(text),
+                    line,
+                });
             }
-            b'.' if b.get(i + 1).is_some_and(|&c| is_name_start(c) || c.is_ascii_digit()) => {
+            b'.' if b
+                .get(i + 1)
+                .is_some_and(|&c| is_name_start(c) || c.is_ascii_digit()) =>
+            {
                 i += 1;
                 loop {
                     while i < b.len() && is_name(b[i]) {
@@ -108,20 +117,28 @@ pub fn lex(text: &str) -> Result<Vec<Token<'_>>, PtxError> {
                 if i == start + 1 {
                     i += 1; // `.%name` cannot be PTX; the parser will say where
                 }
-                out.push(Token { tok: Tok::Dot(text.get(start + 1..i).unwrap_or("")), line });
+                out.push(Token {
+                    tok: Tok::Dot(text.get(start + 1..i).unwrap_or("")),
+                    line,
+                });
             }
             c if is_name_start(c) => {
                 i += 1;
                 while i < b.len() && is_name(b[i]) {
                     i += 1;
                 }
-                out.push(Token { tok: Tok::Ident(&text[start..i]), line });
+                out.push(Token {
+                    tok: Tok::Ident(&text[start..i]),
+                    line,
+                });
             }
             c if c.is_ascii_digit() => {
                 while i < b.len() && (b[i].is_ascii_alphanumeric() || b[i] == b'.') {
                     let exponent = matches!(b[i], b'e' | b'E')
                         && matches!(b.get(i + 1), Some(b'+' | b'-'))
-                        && !b[start..i].iter().any(|c| matches!(c, b'x' | b'X' | b'f' | b'd'));
+                        && !b[start..i]
+                            .iter()
+                            .any(|c| matches!(c, b'x' | b'X' | b'f' | b'd'));
                     i += 1 + usize::from(exponent);
                 }
                 let tok = number(&text[start..i]).ok_or_else(|| {
@@ -131,10 +148,16 @@ pub fn lex(text: &str) -> Result<Vec<Token<'_>>, PtxError> {
             }
             c if c.is_ascii() => {
                 i += 1;
-                out.push(Token { tok: Tok::Punct(char::from(c)), line });
+                out.push(Token {
+                    tok: Tok::Punct(char::from(c)),
+                    line,
+                });
             }
             _ => {
-                return Err(PtxError::new(line, "a character that is not ASCII outside a string"));
+                return Err(PtxError::new(
+                    line,
+                    "a character that is not ASCII outside a string",
+                ));
             }
         }
     }
@@ -175,7 +198,8 @@ mod tests {
 
     #[test]
     fn numbers_names_and_comments() {
-        let t = lex("ld.shared::cta.u32 %r1, [0x10]; // x\n/* y\n */ 0f3F800000 1.5 017 3U").unwrap();
+        let t =
+            lex("ld.shared::cta.u32 %r1, [0x10]; // x\n/* y\n */ 0f3F800000 1.5 017 3U").unwrap();
         let kinds: Vec<_> = t.iter().map(|t| t.tok.clone()).collect();
         assert_eq!(kinds[1], Tok::Dot("shared::cta"));
         assert_eq!(kinds[6], Tok::Int(16));

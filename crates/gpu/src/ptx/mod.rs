@@ -1,9 +1,9 @@
 //! PTX: lexer, parser and the typed form. Knows nothing of execution or of races.
 
 pub mod lex;
+mod operands;
 mod parse;
 pub mod types;
-mod operands;
 
 pub use parse::parse;
 pub use types::{Base, Function, Instr, Loc, Module, Operand, Reg, Space, Ty, Var, VarId};
@@ -17,7 +17,10 @@ pub struct PtxError {
 
 impl PtxError {
     pub fn new(line: u32, what: impl Into<String>) -> Self {
-        PtxError { line, what: what.into() }
+        PtxError {
+            line,
+            what: what.into(),
+        }
     }
 }
 

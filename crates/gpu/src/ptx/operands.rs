@@ -12,13 +12,16 @@ impl Parser<'_> {
             if let Some(n) = self.scopes[k].names.get(name) {
                 return Some(n.clone());
             }
-            let found = self.scopes[k].ranges.iter().find_map(|(prefix, ty, count)| {
-                let digits = name.strip_prefix(prefix.as_str())?;
-                let plain = !digits.is_empty()
-                    && digits.bytes().all(|c| c.is_ascii_digit())
-                    && (digits == "0" || !digits.starts_with('0'));
-                (plain && digits.parse::<u64>().ok()? < *count).then_some(*ty)
-            });
+            let found = self.scopes[k]
+                .ranges
+                .iter()
+                .find_map(|(prefix, ty, count)| {
+                    let digits = name.strip_prefix(prefix.as_str())?;
+                    let plain = !digits.is_empty()
+                        && digits.bytes().all(|c| c.is_ascii_digit())
+                        && (digits == "0" || !digits.starts_with('0'));
+                    (plain && digits.parse::<u64>().ok()? < *count).then_some(*ty)
+                });
             if let Some(ty) = found {
                 let r = Reg(self.regs.len() as u32);
                 self.regs.push((name.to_string(), ty));

@@ -68,7 +68,10 @@ fn blame_callers_of_toolkit_headers(m: &mut Module) {
         .iter()
         .filter(|(_, n)| {
             let name = n.rsplit('/').next().unwrap_or(n);
-            n.contains("/include/") && (name.ends_with(".hpp") || name.contains("intrinsics") || name.starts_with("sm_"))
+            n.contains("/include/")
+                && (name.ends_with(".hpp")
+                    || name.contains("intrinsics")
+                    || name.starts_with("sm_"))
         })
         .map(|(k, _)| *k)
         .collect();
@@ -83,7 +86,10 @@ fn blame_callers_of_toolkit_headers(m: &mut Module) {
 
 impl<'a> Parser<'a> {
     pub fn line(&self) -> u32 {
-        self.toks.get(self.pos).or(self.toks.last()).map_or(1, |t| t.line)
+        self.toks
+            .get(self.pos)
+            .or(self.toks.last())
+            .map_or(1, |t| t.line)
     }
 
     pub fn err<T>(&self, what: impl Into<String>) -> Result<T, PtxError> {
@@ -249,7 +255,8 @@ impl<'a> Parser<'a> {
             }
             "loc" => self.loc()?,
             "pragma" | "alias" => self.skip_statement(),
-            "visible" | "extern" | "weak" | "common" | "entry" | "func" | "global" | "const" | "shared" => {
+            "visible" | "extern" | "weak" | "common" | "entry" | "func" | "global" | "const"
+            | "shared" => {
                 self.linked()?;
             }
             other => return self.err(format!("`.{other}` is not known outside a function")),
@@ -274,7 +281,11 @@ impl<'a> Parser<'a> {
 
     fn loc(&mut self) -> Result<(), PtxError> {
         self.pos += 1;
-        self.loc = Loc { file: self.small()?, line: self.small()?, column: self.small()? };
+        self.loc = Loc {
+            file: self.small()?,
+            line: self.small()?,
+            column: self.small()?,
+        };
         self.inlined_at = None;
         while self.eat(',') {
             match self.ident()? {
@@ -285,7 +296,11 @@ impl<'a> Parser<'a> {
                     }
                 }
                 "inlined_at" => {
-                    self.inlined_at = Some(Loc { file: self.small()?, line: self.small()?, column: self.small()? });
+                    self.inlined_at = Some(Loc {
+                        file: self.small()?,
+                        line: self.small()?,
+                        column: self.small()?,
+                    });
                 }
                 _ => {}
             }
@@ -335,7 +350,12 @@ impl<'a> Parser<'a> {
         Ok(out)
     }
 
-    fn variable(&mut self, space: Space, is_extern: bool, like: Option<&Var>) -> Result<Var, PtxError> {
+    fn variable(
+        &mut self,
+        space: Space,
+        is_extern: bool,
+        like: Option<&Var>,
+    ) -> Result<Var, PtxError> {
         let (mut ty, mut align, mut vector) = (None, 0, 1u64);
         if let Some(l) = like {
             ty = Some(l.ty);
@@ -363,7 +383,9 @@ impl<'a> Parser<'a> {
                 },
             }
         }
-        let Some(ty) = ty else { return self.err("a variable without a type") };
+        let Some(ty) = ty else {
+            return self.err("a variable without a type");
+        };
         let line = self.line();
         let name = self.ident()?.to_string();
         let mut count = vector;
@@ -381,8 +403,15 @@ impl<'a> Parser<'a> {
             name,
             space,
             ty,
-            align: align.max(ty.bytes() * vector as u32).next_power_of_two().min(1 << 16),
-            size: if open { 0 } else { count.saturating_mul(u64::from(ty.bytes())) },
+            align: align
+                .max(ty.bytes() * vector as u32)
+                .next_power_of_two()
+                .min(1 << 16),
+            size: if open {
+                0
+            } else {
+                count.saturating_mul(u64::from(ty.bytes()))
+            },
             init: Vec::new(),
             relocs: Vec::new(),
             is_extern,
@@ -438,7 +467,8 @@ impl<'a> Parser<'a> {
                 if self.eat('+') {
                     addend = self.int()? as i64;
                 }
-                v.relocs.push((v.init.len() as u64, name.to_string(), addend));
+                v.relocs
+                    .push((v.init.len() as u64, name.to_string(), addend));
                 0
             }
             _ => return self.err("expected a value in an initializer"),
@@ -469,7 +499,9 @@ impl<'a> Parser<'a> {
                 let r = Reg(self.regs.len() as u32);
                 self.regs.push((v.name.clone(), v.ty));
                 self.bind(v.name, Named::Reg(r));
-                return self.err("functions with .reg parameters are not supported; compile for sm_20 or newer");
+                return self.err(
+                    "functions with .reg parameters are not supported; compile for sm_20 or newer",
+                );
             }
             if !self.eat_dot("param") {
                 let found = self.describe();
@@ -509,7 +541,11 @@ impl<'a> Parser<'a> {
         self.loc = Loc::default();
         self.inlined_at = None;
         let line = self.line();
-        let rets = if self.is('(') { self.param_list()? } else { Vec::new() };
+        let rets = if self.is('(') {
+            self.param_list()?
+        } else {
+            Vec::new()
+        };
         let mut f = Function {
             name: self.ident()?.to_string(),
             is_entry,
@@ -655,11 +691,19 @@ impl<'a> Parser<'a> {
         if self.eat_dot("callprototype") {
             let keep = self.vars.len();
             self.scopes.push(Scope::default());
-            let rets = if self.is('(') { self.param_list()? } else { Vec::new() };
+            let rets = if self.is('(') {
+                self.param_list()?
+            } else {
+                Vec::new()
+            };
             if !self.is('(') {
                 self.ident()?;
             }
-            let params = if self.is('(') { self.param_list()? } else { Vec::new() };
+            let params = if self.is('(') {
+                self.param_list()?
+            } else {
+                Vec::new()
+            };
             self.scopes.pop();
             let size = |ids: &[VarId]| ids.iter().map(|v| self.vars[v.0 as usize].size).collect();
             let proto = (size(&rets), size(&params));
@@ -668,14 +712,19 @@ impl<'a> Parser<'a> {
             f.prototypes.insert(name.to_string(), proto);
             return Ok(());
         }
-        if f.labels.insert(name.to_string(), f.body.len() as u32).is_some() {
+        if f.labels
+            .insert(name.to_string(), f.body.len() as u32)
+            .is_some()
+        {
             return self.err(format!("the label `{name}` is there twice"));
         }
         Ok(())
     }
 
     fn registers(&mut self) -> Result<(), PtxError> {
-        let Some(Tok::Dot(t)) = self.next() else { return self.err("expected a register type") };
+        let Some(Tok::Dot(t)) = self.next() else {
+            return self.err("expected a register type");
+        };
         let Some(ty) = Ty::parse(t) else {
             return self.err(format!("registers of type `.{t}` are not supported"));
         };
@@ -725,6 +774,14 @@ impl<'a> Parser<'a> {
             }
         }
         self.expect(';')?;
-        Ok(Instr { guard, op, mods, args, loc: self.loc, line, inlined_at: self.inlined_at })
+        Ok(Instr {
+            guard,
+            op,
+            mods,
+            args,
+            loc: self.loc,
+            line,
+            inlined_at: self.inlined_at,
+        })
     }
 }

@@ -78,7 +78,10 @@ impl Ty {
     }
 
     pub fn float(self) -> bool {
-        matches!(self, Ty::F16 | Ty::F32 | Ty::F64 | Ty::Bf16 | Ty::F16x2 | Ty::Bf16x2)
+        matches!(
+            self,
+            Ty::F16 | Ty::F32 | Ty::F64 | Ty::Bf16 | Ty::F16x2 | Ty::Bf16x2
+        )
     }
 }
 
@@ -238,7 +241,9 @@ pub struct Module {
 
 impl Module {
     pub fn function(&self, name: &str) -> Option<&Function> {
-        self.functions.iter().find(|f| f.name == name && !f.is_extern)
+        self.functions
+            .iter()
+            .find(|f| f.name == name && !f.is_extern)
             .or_else(|| self.functions.iter().find(|f| f.name == name))
     }
 
