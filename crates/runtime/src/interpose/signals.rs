@@ -79,8 +79,6 @@ static WANTED: [Wanted; SIGNALS] =
 
 /// Where the kernel keeps, in the context of an interrupted thread, the mask that it will set again.
 const CONTEXT_MASK: usize = 296 / 8;
-/// Where it keeps the program counter.
-const CONTEXT_PC: usize = 40 / 8 + 16;
 
 /// How many handlers run in the strand, one inside the other.
 pub(crate) fn running(s: &Strand) -> u32 {
@@ -207,9 +205,6 @@ unsafe fn run(s: Option<&mut Strand>, signal: c_int, info: *mut c_void, context:
     let own = s.os.raising == signal as u32;
     let frames = s.fresh_frames(&RT);
     s.handlers.push(Running { frames, anywhere: !fault && !own, signal, unsafe_call: (0, 0) });
-    // SAFETY: the kernel's context.
-    let at = unsafe { *context.cast::<u64>().add(CONTEXT_PC) };
-    s.push_frame(&RT, at);
     leave(s);
     // SAFETY: as above.
     unsafe { handler(signal, info, context) };

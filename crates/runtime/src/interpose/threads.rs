@@ -102,6 +102,7 @@ pub unsafe extern "C" fn c11_start(birth: *mut c_void) -> c_int {
 
 /// How often the C library looks at thread-specific values (`PTHREAD_DESTRUCTOR_ITERATIONS`).
 const ROUNDS: usize = 4;
+const FIRST_ROUND: usize = 1;
 static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
 
 /// Arranges for [`thread_end`] to run after the program's own thread-specific destructors.
@@ -113,7 +114,7 @@ fn end_with_thread() {
         KEY.store(key, Ordering::Release);
     }
     // SAFETY: our own key; any value but null makes the destructor run.
-    unsafe { pthread_setspecific(key, 1 as *const c_void) };
+    unsafe { pthread_setspecific(key, core::ptr::without_provenance(FIRST_ROUND)) };
 }
 
 unsafe extern "C" fn thread_end(round: *mut c_void) {
