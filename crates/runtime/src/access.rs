@@ -66,16 +66,67 @@ fn in_cell(rt: &Runtime, s: &mut Strand, addr: usize, need: u64, place: Place) {
             }
         }
     };
-    // SAFETY: the shadow gave the cell.
-    if unsafe { been(s, cell, need) } {
-        return;
+    // SAFETY: the shadow gave the cell for this address.
+    unsafe {
+        if !been(s, cell, need) {
+            first_touch(rt, s, addr, cell, need, place);
+        }
     }
+}
+
+/// The present step has not been at this cell, or not with as much.
+///
+/// # Safety
+/// `cell` must be the cell of `addr`.
+#[inline(always)]
+unsafe fn first_touch(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Cell, need: u64, place: Place) {
     s.enter();
     let seq = s.number(rt, place);
     let new = Entry(entry::stamp(s.slot, seq) | need);
-    // SAFETY: the shadow gave the cell for this address, and we are inside.
+    // SAFETY: by the contract, and we are inside.
     unsafe { record(rt, s, addr, cell, new) };
     leave(s);
+}
+
+/// A plain access to one cell that the fast path could not settle: neither of the cell's words, as it saw them, makes
+/// it redundant.
+///
+/// # Safety
+/// `cell` must be the cell of `addr`.
+#[inline]
+pub unsafe fn unsettled(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Cell, need: u64, pc: u64) {
+    let touch = if need & WRITE == 0 { Touch::Read } else { Touch::Write };
+    if ignored(s, touch) {
+        return;
+    }
+    let place = Place::new(pc, touch, (need & MASK).count_ones() as u64);
+    // SAFETY: by the contract.
+    unsafe {
+        if !cell::has_list(cell) || !been(s, cell, need) {
+            first_touch(rt, s, addr & !7, cell, need, place);
+        }
+    }
+}
+
+/// A plain access to two whole cells in a row, of which at least one is not settled.
+///
+/// # Safety
+/// `cell` must be the cell of `addr`, and its block must have one more after it.
+#[inline]
+pub unsafe fn unsettled_wide(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Cell, need: u64, pc: u64) {
+    let touch = if need & WRITE == 0 { Touch::Read } else { Touch::Write };
+    if ignored(s, touch) {
+        return;
+    }
+    let place = Place::new(pc, touch, 16);
+    for i in 0..2 {
+        // SAFETY: by the contract.
+        unsafe {
+            if !been(s, cell.add(i), need) {
+                first_touch(rt, s, addr + i * 8, cell.add(i), need, place);
+            }
+        }
+    }
 }
 
 /// Has the present step made an access here that makes this one redundant?
@@ -106,20 +157,21 @@ pub unsafe fn record(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Cell,
     // SAFETY: by the contract.
     let owners = unsafe { Shadow::owners(addr, cell) };
     let Some(history) = s.history else { return };
-    let step = Step { base: s.step_base, span: s.step_span, slot: s.slot, clock: &s.clock };
+    let Strand { step_base, step_span, slot, clock, memo, races, .. } = s;
+    let step = Step { base: *step_base, span: *step_span, slot: *slot, clock };
+    races.clear();
     history.at_work.begin(owners);
-    let races = if owners.is_own(addr, s.slot) {
+    if owners.is_own(addr, step.slot) {
         // SAFETY: the page is our own while we are at work in it.
-        let races = unsafe { cell::record(cell, Right::Owner, &mut s.memo, &step, new) };
+        unsafe { cell::record(cell, Right::Owner, memo, &step, new, races) };
         history.at_work.end();
-        races
     } else {
         history.at_work.end();
         // SAFETY: by the contract.
-        unsafe { record_elsewhere(rt, owners, addr, cell, &mut s.memo, &step, history, new) }
-    };
+        unsafe { record_elsewhere(rt, owners, addr, cell, memo, &step, history, new, races) };
+    }
     if races.count > 0 {
-        found(rt, s, addr, new, &races);
+        found(rt, s, addr, new);
     }
 }
 
@@ -138,18 +190,18 @@ unsafe fn record_elsewhere(
     step: &Step,
     history: &SlotHistory,
     new: Entry,
-) -> Races {
+    races: &mut Races,
+) {
     loop {
         if owners.settle(rt, addr, step.slot) == Right::Locker {
             // SAFETY: a shared page, whose cells are locked one by one.
-            return unsafe { cell::record(cell, Right::Locker, memo, step, new) };
+            return unsafe { cell::record(cell, Right::Locker, memo, step, new, races) };
         }
         history.at_work.begin(owners);
         if owners.is_own(addr, step.slot) {
             // SAFETY: the page is our own while we are at work in it.
-            let races = unsafe { cell::record(cell, Right::Owner, memo, step, new) };
-            history.at_work.end();
-            return races;
+            unsafe { cell::record(cell, Right::Owner, memo, step, new, races) };
+            return history.at_work.end();
         }
         history.at_work.end();
     }
@@ -173,7 +225,8 @@ fn deliver(s: &mut Strand) {
 
 #[cold]
 #[inline(never)]
-fn found(rt: &Runtime, s: &mut Strand, addr: usize, new: Entry, races: &Races) {
+fn found(rt: &Runtime, s: &mut Strand, addr: usize, new: Entry) {
+    let races = s.races;
     for &old in &races.older[..races.count] {
         finding::race(rt, s, addr, new, old);
     }

@@ -9,7 +9,7 @@ use deadheat_detect::entry::{self, SEQ_MAX, SEQ_SHIFT};
 use std_alloc::boxed::Box;
 use std_alloc::vec::Vec;
 
-use crate::cell::{Memo, Step};
+use crate::cell::{Memo, Races, Step};
 use crate::clock::Clock;
 use crate::history::{self, CHUNK, Chunk, Place, Record, SlotHistory, SyncEvent, Touch};
 use crate::intern::{LockSetId, StackId};
@@ -123,6 +123,8 @@ pub struct Strand {
     calls: [Call; CALLS],
     /// What became of cells lately.
     pub memo: Memo,
+    /// What the access under way races with.
+    pub races: Races,
     vars: [Option<&'static SyncVar>; VARS],
     lock_steps: [(LockStep, LockSetId); LOCK_STEPS],
     unlock_steps: [(LockStep, LockSetId); LOCK_STEPS],
@@ -200,6 +202,7 @@ impl Strand {
             sites: [NO_SITE; SITES],
             calls: [NO_CALL; CALLS],
             memo: Memo::new(),
+            races: Races::NONE,
             vars: [None; VARS],
             lock_steps: [NO_LOCK_STEP; LOCK_STEPS],
             unlock_steps: [NO_LOCK_STEP; LOCK_STEPS],

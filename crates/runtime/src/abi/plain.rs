@@ -11,9 +11,10 @@ use deadheat_detect::entry::{MASK, PLAIN, WRITE};
 
 use crate::abi::tls;
 use crate::access;
+use crate::cell::Cell;
 use crate::history::Touch;
 use crate::runtime::RT;
-use crate::strand::{READ_LISTS, READ_LISTS_SHIFT};
+use crate::strand::{READ_LISTS, READ_LISTS_SHIFT, Strand};
 
 const READ: u64 = PLAIN;
 const WRITTEN: u64 = PLAIN | WRITE;
@@ -28,6 +29,18 @@ extern "C" fn slow_write(addr: usize, pc: u64, size: usize) {
     if let Some(s) = tls::me() {
         access::access(&RT, s, addr, size, Touch::Write, pc);
     }
+}
+
+/// The fast path found the cell, but nothing there that settles the access.
+unsafe extern "C" fn unsettled(addr: usize, need: u64, s: &mut Strand, cell: *mut Cell, pc: u64) {
+    // SAFETY: the fast path got strand and cell where everybody gets them.
+    unsafe { access::unsettled(&RT, s, addr, cell, need, pc) };
+}
+
+/// The same for two whole cells in a row, of which one at least is not settled.
+unsafe extern "C" fn unsettled_wide(addr: usize, need: u64, s: &mut Strand, cell: *mut Cell, pc: u64) {
+    // SAFETY: as above; both cells lie in one block.
+    unsafe { access::unsettled_wide(&RT, s, addr, cell, need, pc) };
 }
 
 /// Loads the strand into rdx and the cell's address into rax; jumps to 9 if there is no block.
@@ -50,11 +63,11 @@ macro_rules! find_cell {
     };
 }
 
-/// Falls through if one of the words of the cell at rax + $cell is of this step and covers rsi; else jumps to 9, or
+/// Falls through if one of the words of the cell at rax + $cell is of this step and covers rsi; else jumps to 8, or
 /// to what $else says with the first word in r10. Looks at word $likely first.
 macro_rules! check_cell {
     (write, $cell:literal) => {
-        check_cell!($cell, "r8", "0", "r10", "8", "9f")
+        check_cell!($cell, "r8", "0", "r10", "8", "8f")
     };
     (read, $cell:literal) => {
         concat!(
@@ -66,9 +79,9 @@ macro_rules! check_cell {
              shr r8, {lists_shift}
              and r8d, {lists_mask}
              cmp r10, qword ptr [rdx + r8*8 + 56]
-             jne 9f
+             jne 8f
              test r10, r10
-             jz 9f
+             jz 8f
              3:
             "
         )
@@ -99,9 +112,13 @@ macro_rules! check_cell {
     };
 }
 
+/// The ways out of the fast path: 8 with the cell in rax, 9 without.
 macro_rules! slow_tail {
     ($size:literal) => {
-        concat!("9: mov rsi, qword ptr [rsp]
+        concat!("8: mov rcx, rax
+                 mov r8, qword ptr [rsp]
+                 jmp {unsettled}
+                 9: mov rsi, qword ptr [rsp]
                  mov edx, ", $size, "
                  jmp {slow}")
     };
@@ -125,7 +142,7 @@ macro_rules! small_hooks {
                 check_cell!(read, "0"),
                 "ret",
                 slow_tail!($size),
-                kind = const READ, slow = sym slow_read,
+                kind = const READ, slow = sym slow_read, unsettled = sym unsettled,
                 lists_shift = const READ_LISTS_SHIFT, lists_mask = const READ_LISTS - 1
             )
         }
@@ -144,7 +161,7 @@ macro_rules! small_hooks {
                 check_cell!(write, "0"),
                 "ret",
                 slow_tail!($size),
-                kind = const WRITTEN, slow = sym slow_write
+                kind = const WRITTEN, slow = sym slow_write, unsettled = sym unsettled
             )
         }
     )* };
@@ -157,7 +174,7 @@ small_hooks! {
 }
 
 macro_rules! whole_hooks {
-    ($($read:ident $write:ident, $size:literal, $($cell:literal),* $(, not in the last cell: $edge:literal)?;)*) => { $(
+    ($($read:ident $write:ident, $unsettled:ident, $size:literal, $($cell:literal),* $(, not in the last cell: $edge:literal)?;)*) => { $(
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $read(addr: usize) {
@@ -170,7 +187,7 @@ macro_rules! whole_hooks {
                 $(check_cell!(read, $cell),)*
                 "ret",
                 slow_tail!($size),
-                need = const MASK | READ, slow = sym slow_read,
+                need = const MASK | READ, slow = sym slow_read, unsettled = sym $unsettled,
                 lists_shift = const READ_LISTS_SHIFT, lists_mask = const READ_LISTS - 1
             )
         }
@@ -186,7 +203,7 @@ macro_rules! whole_hooks {
                 $(check_cell!(write, $cell),)*
                 "ret",
                 slow_tail!($size),
-                need = const MASK | WRITTEN, slow = sym slow_write
+                need = const MASK | WRITTEN, slow = sym slow_write, unsettled = sym $unsettled,
             )
         }
     )* };
@@ -194,8 +211,8 @@ macro_rules! whole_hooks {
 
 // 16 bytes that begin in the last cell of a region need the next region's block: slow.
 whole_hooks! {
-    __tsan_read8 __tsan_write8, "8", "0";
-    __tsan_read16 __tsan_write16, "16", "0", "16", not in the last cell: "0xfff8";
+    __tsan_read8 __tsan_write8, unsettled, "8", "0";
+    __tsan_read16 __tsan_write16, unsettled_wide, "16", "0", "16", not in the last cell: "0xfff8";
 }
 
 /// Hooks with another name and the same meaning.

@@ -1,7 +1,7 @@
 //! Lists of entries, for cells that two words cannot describe.
 //!
 //! Two sorts. A *common* list never changes and is named by as many cells as have the same history: an array that four
-//! threads read has one list, not one for each element. An *own* list belongs to one cell and changes in place: the
+//! threads read has one list, not one for each element, since the same entries are always the same list. An *own* list belongs to one cell and changes in place: the
 //! node of a tree that threads visit in no particular order. [`super::Memo`] finds out which sort pays.
 //!
 //! Memory of lists is never given back to anything else, so a reader may look at an own list that has just been freed: its
@@ -10,6 +10,7 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use deadheat_detect::entry::{LIST, SEQ_SHIFT};
+use hashbrown::HashTable;
 
 use crate::sync::Locked;
 use crate::sys;
@@ -134,9 +135,30 @@ fn take(class: usize) -> &'static List {
     }
 }
 
-/// May another common list be made?
-pub fn common_fits() -> bool {
-    COMMON_BYTES.load(Ordering::Relaxed) < MOST_COMMON_BYTES
+static COMMON: Locked<HashTable<&'static List>> = Locked::new(HashTable::new());
+
+fn hash(words: impl Iterator<Item = u64>) -> u64 {
+    words.fold(0, |h, word| (h ^ word).rotate_left(27).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+}
+
+/// The common list of these words in any order, and whether it existed already; none if there is no room for another.
+pub fn common(words: &[u64]) -> Option<(&'static List, bool)> {
+    let mut sorted = [0u64; super::LONGEST_COMMON];
+    let sorted = sorted.get_mut(..words.len())?;
+    sorted.copy_from_slice(words);
+    sorted.sort_unstable();
+    let items = |list: &'static List| (0..list.len()).map(|i| list.item(i).load(Ordering::Relaxed));
+    let key = hash(sorted.iter().copied());
+    let mut table = COMMON.lock();
+    if let Some(&list) = table.find(key, |list| items(list).eq(sorted.iter().copied())) {
+        return Some((list, true));
+    }
+    if COMMON_BYTES.load(Ordering::Relaxed) >= MOST_COMMON_BYTES {
+        return None;
+    }
+    let list = make(sorted, Sort::Common);
+    table.insert_unique(key, list, |list| hash(items(list)));
+    Some((list, false))
 }
 
 /// A list of these words.
@@ -179,8 +201,11 @@ pub fn grow(list: &'static List, more: u64) -> &'static List {
 /// # Safety
 /// No other thread may exist.
 pub unsafe fn after_fork() {
-    for pool in &POOLS {
-        // SAFETY: by the contract.
-        unsafe { pool.force_unlock() };
+    // SAFETY: by the contract.
+    unsafe {
+        COMMON.force_unlock();
+        for pool in &POOLS {
+            pool.force_unlock();
+        }
     }
 }

@@ -18,14 +18,14 @@ struct Change {
     after: Words,
 }
 
-const SIZE: usize = 1024;
+const SIZE: usize = 512;
 const NO_CHANGE: Change = Change { before: Words { first: 0, second: 0 }, new: 0, after: Words { first: 0, second: 0 } };
 const HOPE: i32 = 64;
 
 /// The changes that one strand made lately.
 pub struct Memo {
     changes: [Change; SIZE],
-    /// Grows with each hit, shrinks with each miss: below zero, common lists do not pay.
+    /// Shrinks with each list that must be made, grows with each that exists already: below zero, common lists do not pay.
     hope: i32,
 }
 
@@ -37,15 +37,14 @@ impl Memo {
     #[inline(always)]
     fn index(before: Words, new: u64) -> usize {
         let mixed = before.first ^ before.second.rotate_left(21) ^ new.rotate_left(42);
-        (mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15)  >> 54) as usize % SIZE
+        (mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15)  >> 55) as usize % SIZE
     }
 
     /// What the cell became when this strand last made this change without a race.
     #[inline(always)]
-    pub fn recall(&mut self, before: Words, new: u64) -> Option<Words> {
+    pub fn recall(&self, before: Words, new: u64) -> Option<Words> {
         let change = &self.changes[Self::index(before, new)];
         if change.before == before && change.new == new {
-            self.hope = (self.hope + 2).min(HOPE);
             Some(change.after)
         } else {
             None
@@ -60,6 +59,11 @@ impl Memo {
             self.hope = HOPE / 4;
         }
         self.hope >= 0
+    }
+
+    /// The list that was needed existed already: common lists do pay.
+    pub fn encourage(&mut self) {
+        self.hope = (self.hope + 4).min(HOPE);
     }
 
     pub fn remember(&mut self, before: Words, new: u64, after: Words) {

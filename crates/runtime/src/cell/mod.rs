@@ -48,6 +48,10 @@ pub struct Races {
 impl Races {
     pub const NONE: Races = Races { older: [Entry::EMPTY; MOST_RACES], count: 0 };
 
+    pub fn clear(&mut self) {
+        self.count = 0;
+    }
+
     #[cold]
     fn add(&mut self, older: Entry) {
         if self.count < MOST_RACES {
@@ -129,6 +133,35 @@ pub unsafe fn is_empty(cell: *const Cell) -> bool {
     cell.first.load(Ordering::Relaxed) | cell.second.load(Ordering::Relaxed) == 0
 }
 
+/// Puts `new`, a plain write, in the place of all that the cell remembers, if that is nothing but accesses of the same slot
+/// to no other bytes. False if it is not, and nothing was done.
+///
+/// # Safety
+/// `cell` must be a cell of the shadow in a page that the slot owns, and the caller inside the runtime and at work there.
+#[inline(always)]
+pub unsafe fn replace_own(cell: *const Cell, new: Entry) -> bool {
+    // SAFETY: by the contract.
+    let cell = unsafe { &*cell };
+    let first = cell.first.load(Ordering::Relaxed);
+    let second = cell.second.load(Ordering::Relaxed);
+    let ours = |word: u64| word == 0 || (Entry(word).slot() == new.slot() && word & (LIST | LOCK) == 0 && word & MASK & !new.0 == 0);
+    if !ours(first) || !ours(second) {
+        return false;
+    }
+    cell.set(second, Words { first: new.0, second: 0 });
+    true
+}
+
+/// Does the cell name a list?
+///
+/// # Safety
+/// `cell` must be a cell of the shadow.
+#[inline(always)]
+pub unsafe fn has_list(cell: *const Cell) -> bool {
+    // SAFETY: by the contract.
+    unsafe { (*cell).first.load(Ordering::Relaxed) & LIST != 0 }
+}
+
 /// By what right a cell is changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Right {
@@ -138,13 +171,13 @@ pub enum Right {
     Locker,
 }
 
-/// Compares `new` with all that the cell remembers, remembers it, and forgets what it subsumes.
+/// Compares `new` with all that the cell remembers, remembers it, and forgets what it subsumes. Adds to `races`.
 ///
 /// # Safety
 /// `cell` must be a cell of the shadow, the caller must be inside the runtime (no signal handler runs meanwhile) and have
 /// the right that he claims.
 #[inline(always)]
-pub unsafe fn record(cell: *const Cell, right: Right, memo: &mut Memo, step: &Step, new: Entry) -> Races {
+pub unsafe fn record(cell: *const Cell, right: Right, memo: &mut Memo, step: &Step, new: Entry, races: &mut Races) {
     // SAFETY: by the contract.
     let cell = unsafe { &*cell };
     let first = match right {
@@ -152,24 +185,19 @@ pub unsafe fn record(cell: *const Cell, right: Right, memo: &mut Memo, step: &St
         Right::Locker => lock(cell),
     };
     if first & (LIST | LOCK) != 0 {
-        return record_in_list(cell, first, right, memo, step, new);
+        return record_in_list(cell, first, right, memo, step, new, races);
     }
-    let mut races = Races::NONE;
     let second = cell.second.load(Ordering::Relaxed);
-    let a = judge(Entry(first), step, new, &mut races);
-    let b = judge(Entry(second), step, new, &mut races);
+    let whole = merged([first, second].into_iter(), new);
+    let a = judge(Entry(first), step, new, whole, races);
+    let b = judge(Entry(second), step, new, whole, races);
     let after = match (a, b) {
-        (Fate::Gone, Fate::Gone) => Words { first: new.0, second: 0 },
-        (Fate::Gone, Fate::Stays) => pair(new.0, second),
-        (Fate::Stays, Fate::Gone) => pair(new.0, first),
-        (Fate::Merges, Fate::Gone) => Words { first: first | new.0, second: 0 },
-        (Fate::Gone, Fate::Merges) => Words { first: second | new.0, second: 0 },
-        (Fate::Merges, _) => Words { first: first | new.0, second },
-        (_, Fate::Merges) => Words { first, second: second | new.0 },
+        (Fate::Gone, Fate::Gone) => Words { first: whole.0, second: 0 },
+        (Fate::Gone, Fate::Stays) => pair(whole.0, second),
+        (Fate::Stays, Fate::Gone) => pair(whole.0, first),
         (Fate::Stays, Fate::Stays) => to_list(memo, Words { first, second }, new.0),
     };
     cell.set(second, after);
-    races
 }
 
 /// What becomes of an old entry beside a new one.
@@ -178,26 +206,18 @@ pub unsafe fn record(cell: *const Cell, right: Right, memo: &mut Memo, step: &St
 enum Fate {
     Gone,
     Stays,
-    /// The same access of the same step on other bytes: one entry for both.
-    Merges,
 }
 
+/// `new` is the access; `whole` is what will be remembered of it, together with earlier ones of the same number.
 #[inline(always)]
-fn judge(old: Entry, step: &Step, new: Entry, races: &mut Races) -> Fate {
-    if old.0 & MASK == 0 {
-        return Fate::Gone;
-    }
-    // Same number and same kind: only the bytes differ.
-    if (old.0 ^ new.0) & !MASK == 0 {
-        return Fate::Merges;
-    }
+fn judge(old: Entry, step: &Step, new: Entry, whole: Entry, races: &mut Races) -> Fate {
     let mut covered = step.covers(old);
     if entry::races(old, new, covered) {
         races.add(old);
         // The race is told; from here on the newer access stands for both, if it touches as much.
         covered = true;
     }
-    if entry::subsumes(new, old, covered) { Fate::Gone } else { Fate::Stays }
+    if entry::subsumes(whole, old, covered) { Fate::Gone } else { Fate::Stays }
 }
 
 /// Writes go first, reads second: most fast paths then need one comparison.
@@ -216,12 +236,18 @@ fn to_list(memo: &mut Memo, before: Words, new: u64) -> Words {
 
 /// A list of `words`, whose last one is the newest.
 fn listed(memo: &mut Memo, before: Words, new: u64, words: &[u64]) -> Words {
-    let sort = if memo.hopeful() && list::common_fits() { Sort::Common } else { Sort::Own };
-    let after = Words { first: list::word_of(list::make(words, sort)), second: new };
-    if sort == Sort::Common {
-        memo.remember(before, new, after);
+    let newest = words[words.len() - 1];
+    if memo.hopeful() {
+        if let Some((list, found)) = list::common(words) {
+            let after = Words { first: list::word_of(list), second: newest };
+            memo.remember(before, new, after);
+            if found {
+                memo.encourage();
+            }
+            return after;
+        }
     }
-    after
+    Words { first: list::word_of(list::make(words, Sort::Own)), second: newest }
 }
 
 impl Cell {
@@ -273,36 +299,31 @@ const LONGEST_COMMON: usize = 64;
 
 /// `first` is the cell's first word; for a locker the cell is locked, and an owner locks it here if its list is own.
 #[inline(never)]
-fn record_in_list(cell: &Cell, first: u64, right: Right, memo: &mut Memo, step: &Step, new: Entry) -> Races {
+fn record_in_list(cell: &Cell, first: u64, right: Right, memo: &mut Memo, step: &Step, new: Entry, races: &mut Races) {
+    if first & (LIST | LOCK) == LIST {
+        // A common list never changes, so neither does what becomes of it: most cells end here.
+        if let Some(after) = memo.recall(Words { first, second: 0 }, new.0) {
+            return cell.set(0, after);
+        }
+    }
     // SAFETY: a word with LIST set names a list.
     let common = first & (LIST | LOCK) == LIST && unsafe { list::named_by(first) }.sort() == Sort::Common;
-    if right == Right::Owner && !common {
-        let first = lock(cell);
-        return record_locked(cell, first, memo, step, new);
-    }
-    record_locked(cell, first, memo, step, new)
+    let first = if right == Right::Owner && !common { lock(cell) } else { first };
+    record_locked(cell, first, memo, step, new, races);
 }
 
-fn record_locked(cell: &Cell, first: u64, memo: &mut Memo, step: &Step, new: Entry) -> Races {
-    let mut races = Races::NONE;
-    let second = cell.second.load(Ordering::Relaxed);
+fn record_locked(cell: &Cell, first: u64, memo: &mut Memo, step: &Step, new: Entry, races: &mut Races) {
     if first & LIST == 0 {
-        // Somebody made a list of it and then no more while we waited for the lock: judge the pair.
+        // It was a list, or locked, before we had the lock: judge the pair that it is now.
+        let second = cell.second.load(Ordering::Relaxed);
         let mut words = [0u64; 3];
-        let count = judge_all(&[first, second], step, new, &mut races, &mut words);
-        cell.set(0, words_after(memo, Words { first, second }, new.0, &words[..count], races.count));
-        return races;
+        let count = judge_all(&[first, second], step, new, races, &mut words);
+        return cell.set(0, words_after(memo, Words { first, second }, new.0, &words[..count], races.count));
     }
     // SAFETY: the word names a list.
     let list = unsafe { list::named_by(first) };
     if list.sort() == Sort::Own {
-        record_in_own(cell, list, step, new, &mut races);
-        return races;
-    }
-    let before = Words { first, second: 0 };
-    if let Some(after) = memo.recall(before, new.0) {
-        cell.set(0, after);
-        return races;
+        return record_in_own(cell, list, step, new, races);
     }
     let mut old = [0u64; LONGEST_COMMON];
     let len = list.len().min(LONGEST_COMMON);
@@ -310,28 +331,28 @@ fn record_locked(cell: &Cell, first: u64, memo: &mut Memo, step: &Step, new: Ent
         *word = list.item(i).load(Ordering::Relaxed);
     }
     let mut words = [0u64; LONGEST_COMMON + 1];
-    let count = judge_all(&old[..len], step, new, &mut races, &mut words);
-    let after = words_after(memo, before, new.0, &words[..count], races.count);
-    cell.set(0, after);
-    races
+    let count = judge_all(&old[..len], step, new, races, &mut words);
+    cell.set(0, words_after(memo, Words { first, second: 0 }, new.0, &words[..count], races.count));
 }
 
 /// The entries of `old` that stay beside `new`, and `new` last; how many.
 fn judge_all(old: &[u64], step: &Step, new: Entry, races: &mut Races, words: &mut [u64]) -> usize {
     let mut count = 0;
-    let mut last = new.0;
+    let last = merged(old.iter().copied(), new);
     for &word in old {
-        match judge(Entry(word), step, new, races) {
-            Fate::Gone => {}
-            Fate::Merges => last |= word,
-            Fate::Stays => {
-                words[count] = word;
-                count += 1;
-            }
+        if judge(Entry(word), step, new, last, races) == Fate::Stays {
+            words[count] = word;
+            count += 1;
         }
     }
-    words[count] = last;
+    words[count] = last.0;
     count + 1
+}
+
+/// `new` together with the entry of the same number and kind, if there is one: then they are one access to more bytes.
+#[inline(always)]
+fn merged(old: impl Iterator<Item = u64>, new: Entry) -> Entry {
+    Entry(old.filter(|word| (word ^ new.0) & !MASK == 0).fold(new.0, |all, word| all | word))
 }
 
 /// The cell's words for these entries.
@@ -343,11 +364,7 @@ fn words_after(memo: &mut Memo, before: Words, new: u64, words: &[u64], races: u
             let list = list::make(words, Sort::Own);
             Words { first: list::word_of(list), second: words[words.len() - 1] }
         }
-        _ => {
-            let mut after = listed(memo, before, new, words);
-            after.second = words[words.len() - 1];
-            after
-        }
+        _ => listed(memo, before, new, words),
     }
 }
 
@@ -362,18 +379,15 @@ fn remembered(memo: &mut Memo, before: Words, new: u64, after: Words, races: usi
 /// The cell is locked and its list its own: changed in place.
 fn record_in_own(cell: &Cell, list: &'static list::List, step: &Step, new: Entry, races: &mut Races) {
     let mut kept = 0;
-    let mut last = new.0;
+    let whole = merged((0..list.len()).map(|i| list.item(i).load(Ordering::Relaxed)), new);
     for i in 0..list.len() {
         let old = list.item(i).load(Ordering::Relaxed);
-        match judge(Entry(old), step, new, races) {
-            Fate::Gone => {}
-            Fate::Merges => last |= old,
-            Fate::Stays => {
-                list.item(kept).store(old, Ordering::Relaxed);
-                kept += 1;
-            }
+        if judge(Entry(old), step, new, whole, races) == Fate::Stays {
+            list.item(kept).store(old, Ordering::Relaxed);
+            kept += 1;
         }
     }
+    let last = whole.0;
     if kept <= 1 {
         let old = if kept == 1 { list.item(0).load(Ordering::Relaxed) } else { 0 };
         list::free(list);
