@@ -124,6 +124,11 @@ impl Runtime {
     /// Calls `f` for each lock that is held over a fork, so that the child finds whole tables: those that are held while
     /// another one is taken come before it.
     pub fn each_lock(&self, f: &dyn Fn(&SpinLock)) {
+        #[cfg(feature = "export")]
+        {
+            crate::interpose::descriptors::each_lock(f);
+            crate::interpose::mmap::each_lock(f);
+        }
         self.findings.each_lock(f);
         self.lock_order.each_lock(f);
         self.waits.each_lock(f);

@@ -18,7 +18,7 @@ use crate::history::Touch;
 use crate::interpose::Call;
 use crate::runtime::RT;
 use crate::strand::Strand;
-use crate::sync::Locked;
+use crate::sync::{Locked, SpinLock};
 use crate::syncvar::Kind;
 
 /// Descriptors with a byte of their own.
@@ -435,12 +435,7 @@ impl Call {
     }
 }
 
-/// In the child of a fork.
-///
-/// # Safety
-/// No other thread may exist.
-pub unsafe fn after_fork() {
-    // SAFETY: by the contract.
-    unsafe { WATCHED.force_unlock() };
+/// Calls `f` for each lock that is held over a fork.
+pub fn each_lock(f: &dyn Fn(&SpinLock)) {
+    f(WATCHED.spin());
 }
-

@@ -4,6 +4,9 @@
 //! it: a use that nothing orders with it is found, whichever comes first.
 
 use core::ffi::{c_int, c_void};
+use core::sync::atomic::Ordering;
+
+use deadheat_detect::entry::{self, Entry};
 
 use crate::access::{self, leave};
 use crate::cell;
@@ -13,10 +16,9 @@ use crate::history::{Place, Touch};
 use crate::intern::StackId;
 use crate::interpose::Call;
 use crate::runtime::RT;
-use crate::shadow::REGION;
+use crate::shadow::{REGION, Shadow};
 use crate::strand::Strand;
 use crate::threads::ThreadId;
-use core::sync::atomic::Ordering;
 
 /// The C library's own functions. They are called by their inner names, because looking names up needs memory itself.
 #[cfg(not(feature = "wrap"))]
@@ -174,9 +176,13 @@ pub fn given_up(s: &mut Strand, start: usize, size: usize, pc: u64) {
                     Some(seq) => seq,
                     None => *number.insert(s.number(&RT, place)),
                 };
-                let new = deadheat_detect::entry::Entry(deadheat_detect::entry::stamp(s.slot, seq) | need);
+                let new = Entry(entry::stamp(s.slot, seq) | need);
                 // SAFETY: as above, and we are inside.
-                unsafe { access::record(&RT, s, addr, cell, new) };
+                unsafe {
+                    if !replaced(s, addr, cell, new) {
+                        access::record(&RT, s, addr, cell, new);
+                    }
+                }
             }
         }
         at = stop;
@@ -186,6 +192,22 @@ pub fn given_up(s: &mut Strand, start: usize, size: usize, pc: u64) {
         crate::locking::memory_gone(&RT, s, var, at);
     });
     leave(s);
+}
+
+/// The common case of a free: the page is the strand's own, and nobody else has been in the cell.
+///
+/// # Safety
+/// `cell` must be the cell of `addr`, and the strand inside the runtime.
+#[inline(always)]
+unsafe fn replaced(s: &Strand, addr: usize, cell: *mut cell::Cell, new: Entry) -> bool {
+    // SAFETY: by the contract.
+    let owners = unsafe { Shadow::owners(addr, cell) };
+    let Some(history) = s.history else { return false };
+    history.at_work.begin(owners);
+    // SAFETY: the page is our own while we are at work in it.
+    let done = owners.is_own(addr, s.slot) && unsafe { cell::replace_own(cell, new) };
+    history.at_work.end();
+    done
 }
 
 /// Does `p` lie in the program or in one of its libraries?

@@ -10,7 +10,7 @@ use crate::interpose;
 use crate::interpose::Call;
 use crate::interpose::malloc::{fresh, given_up, inside};
 use crate::runtime::RT;
-use crate::sync::Locked;
+use crate::sync::{Locked, SpinLock};
 
 /// The program's mappings, for reports: start and length, sorted.
 static MAPPINGS: Locked<Vec<(usize, usize)>> = Locked::new(Vec::new());
@@ -40,11 +40,9 @@ pub fn describe(addr: usize) -> Option<(usize, usize)> {
     list.get(at).copied().filter(|&(s, _)| s <= addr)
 }
 
-/// # Safety
-/// No other thread may exist.
-pub unsafe fn after_fork() {
-    // SAFETY: by the contract.
-    unsafe { MAPPINGS.force_unlock() };
+/// Calls `f` for each lock that is held over a fork.
+pub fn each_lock(f: &dyn Fn(&SpinLock)) {
+    f(MAPPINGS.spin());
 }
 
 fn pages(len: usize) -> usize {
