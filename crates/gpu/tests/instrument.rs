@@ -19,7 +19,7 @@ const CASES: [(&str, &str); 9] = [
     ("scan.cu", "scan_naive"),
     ("scan.cu", "scan_naive_bad"),
     ("scan.cu", "rotate_bad"),
-    ("memory.cu", "matmul"),
+    ("scan.cu", "scan_double"),
     ("sync.cu", "same_slot"),
 ];
 
@@ -40,7 +40,6 @@ fn the_tables_find_what_the_checker_finds() {
             kernel,
             "--block",
             match kernel {
-                "matmul" => "8,8",
                 "rotate_bad" => "96",
                 _ => "128",
             },

@@ -307,13 +307,12 @@ impl Judge<'_, '_> {
 
     /// Declares the iteration in which the phase starts.
     fn phase_iteration(&self, t: &mut String, l: u32, loops: &mut HashMap<(u32, u32), String>) {
-        if !loops.contains_key(&(0, l)) {
+        if loops.insert((0, l), format!("k0_{l}")).is_none() {
             let limit = self.v.loops[l as usize].trip.unwrap_or(0) + 1;
             let _ = writeln!(
                 t,
                 "(declare-const k0_{l} (_ BitVec 64))(assert (bvult k0_{l} (_ bv{limit} 64)))"
             );
-            loops.insert((0, l), format!("k0_{l}"));
         }
     }
 

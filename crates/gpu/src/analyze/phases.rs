@@ -18,11 +18,14 @@ pub struct Way {
     pub first: u64,
 }
 
+/// The ways to each access.
+pub type Reached = HashMap<u32, Vec<Way>>;
+
 /// The phases of a kernel.
 #[derive(Debug)]
 pub struct Phases {
     /// For each start: its instruction (none for the entry) and how each access is reached.
-    pub starts: Vec<(Option<u32>, HashMap<u32, Vec<Way>>)>,
+    pub starts: Vec<(Option<u32>, Reached)>,
     /// Loops in which every iteration passes a barrier.
     pub barrier_loops: Vec<bool>,
 }
@@ -62,7 +65,7 @@ pub fn phases(v: &mut Values<'_>, accesses: &[u32]) -> Result<Phases, String> {
         }
     }
     let mut barrier_loops = vec![false; v.loops.len()];
-    for l in 0..v.loops.len() {
+    for (l, in_step) in barrier_loops.iter_mut().enumerate() {
         let lp = &v.loops[l];
         if !barriers
             .iter()
@@ -73,7 +76,7 @@ pub fn phases(v: &mut Values<'_>, accesses: &[u32]) -> Result<Phases, String> {
         if lp.trip.is_none() || round_without_barrier(v, l) {
             return Err("how often a loop with barriers runs is decided only at run time".into());
         }
-        barrier_loops[l] = true;
+        *in_step = true;
     }
     let mut starts = Vec::new();
     for s in std::iter::once(None).chain(barriers.iter().map(|b| Some(*b))) {

@@ -141,6 +141,7 @@ impl<const W: usize> Watcher<W> {
     }
 
     /// Checks one access against a cell and leaves its own mark.
+    #[allow(clippy::too_many_arguments)]
     #[inline(always)]
     fn touch(
         &mut self,

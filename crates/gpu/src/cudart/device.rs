@@ -75,7 +75,7 @@ pub extern "C" fn cudaDeviceGetAttribute(out: *mut i32, attr: i32, device: i32) 
         return done(INVALID_DEVICE);
     }
     let v = match attr {
-        1 | 2 | 3 => {
+        1..=3 => {
             if attr == 3 {
                 64
             } else {

@@ -229,6 +229,7 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
         }
     }
 
+    #[allow(clippy::too_many_arguments)]
     fn tell(
         &mut self,
         w: &Warp<W>,
@@ -308,6 +309,7 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
         }
     }
 
+    #[allow(clippy::too_many_arguments)]
     fn load(
         &mut self,
         w: &mut Warp<W>,
@@ -431,6 +433,7 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
         }
     }
 
+    #[allow(clippy::too_many_arguments)]
     fn store(
         &mut self,
         w: &mut Warp<W>,
@@ -504,6 +507,7 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
         });
     }
 
+    #[allow(clippy::too_many_arguments)]
     fn atomic(
         &mut self,
         w: &mut Warp<W>,

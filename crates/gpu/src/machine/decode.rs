@@ -318,6 +318,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
+    #[allow(clippy::too_many_arguments)]
     pub fn emit(&mut self, kind: Kind, guard: u32, d: u32, a: u32, b: u32, c: u32, imm: i64) {
         self.p.ops.push(Op {
             kind,

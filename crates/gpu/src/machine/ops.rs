@@ -171,9 +171,9 @@ binary! {
     Mul24LoS = |a: u64, b: u64| u((i64::from(s32(a) << 8 >> 8) * i64::from(s32(b) << 8 >> 8)) as i32);
     Mul24HiU = |a: u64, b: u64| (((a & 0xff_ffff) * (b & 0xff_ffff)) >> 16) & 0xffff_ffff;
     Mul24HiS = |a: u64, b: u64| u(((i64::from(s32(a) << 8 >> 8) * i64::from(s32(b) << 8 >> 8)) >> 16) as i32);
-    DivU16 = |a: u64, b: u64| if b == 0 { 0xffff } else { a / b };
+    DivU16 = |a: u64, b: u64| a.checked_div(b).unwrap_or(0xffff);
     DivS16 = |a, b| h(if b == 0 { -1 } else { s16(a).wrapping_div(s16(b)) });
-    DivU32 = |a: u64, b: u64| if b as u32 == 0 { 0xffff_ffff } else { u64::from(a as u32 / b as u32) };
+    DivU32 = |a: u64, b: u64| u64::from((a as u32).checked_div(b as u32).unwrap_or(u32::MAX));
     DivS32 = |a, b| u(if s32(b) == 0 { -1 } else { s32(a).wrapping_div(s32(b)) });
     DivU64 = |a: u64, b: u64| a.checked_div(b).unwrap_or(u64::MAX);
     DivS64 = |a: u64, b: u64| if b == 0 { u64::MAX } else { (a as i64).wrapping_div(b as i64) as u64 };
@@ -243,7 +243,7 @@ binary! {
     CopysignF64 = |a: u64, b: u64| (b & !(1 << 63)) | (a & (1 << 63));
     Pack16 = |a: u64, b: u64| (a & 0xffff) | ((b & 0xffff) << 16);
     Pack32 = |a: u64, b: u64| (a & 0xffff_ffff) | (b << 32);
-    Bmsk = |a: u64, b: u64| { let (p, n) = ((a & 31) as u32, (b & 31) as u32); ((((1u64 << n) - 1) << p)) & 0xffff_ffff };
+    Bmsk = |a: u64, b: u64| { let (p, n) = ((a & 31) as u32, (b & 31) as u32); (((1u64 << n) - 1) << p) & 0xffff_ffff };
 }
 
 unary! {

@@ -68,9 +68,7 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
                     }
                 }
                 if all {
-                    for o in &mut out {
-                        *o = if same_everywhere == mask { mask } else { 0 };
-                    }
+                    out.fill(if same_everywhere == mask { mask } else { 0 });
                     w.put_pred(
                         op.c,
                         if same_everywhere == mask { u64::MAX } else { 0 },
