@@ -49,17 +49,24 @@ fn has_readers(kind: Kind) -> bool {
 }
 
 /// The number of the object, which it gets now if it was no lock before.
+#[inline(always)]
 pub fn settle(rt: &Runtime, state: &mut State, addr: usize, kind: Kind) -> SyncId {
     if state.kind != kind {
-        if state.id == SyncId(0) {
-            state.id = rt.syncs.name(addr, kind, StackId(0));
-        } else {
-            let created = state.usage().created;
-            rt.syncs.rename(state.id, kind, created);
-        }
-        state.kind = kind;
+        become_kind(rt, state, addr, kind);
     }
     state.id
+}
+
+#[cold]
+#[inline(never)]
+fn become_kind(rt: &Runtime, state: &mut State, addr: usize, kind: Kind) {
+    if state.id == SyncId(0) {
+        state.id = rt.syncs.name(addr, kind, StackId(0));
+    } else {
+        let created = state.usage().created;
+        rt.syncs.rename(state.id, kind, created);
+    }
+    state.kind = kind;
 }
 
 /// `s` has the lock at `addr` now.
