@@ -138,7 +138,21 @@ fn been(s: &Strand, addr: usize, n: usize, touch: Touch) -> usize {
         }
         at += 8;
     }
-    while at + 8 <= end && has(at, MASK | kind) {
+    // Cells that were touched together have the same word, so most need one comparison.
+    let mut cell = cells.wrapping_add((at / 8 - addr / 8) * 2);
+    let mut word = u64::MAX;
+    while at + 8 <= end {
+        // SAFETY: the cell lies in the block that the shadow gave.
+        let first = unsafe { &*cell }.load(Ordering::Relaxed);
+        if first != word {
+            if !has(at, MASK | kind) {
+                break;
+            }
+            if same_step_covers(first, base, span, MASK | kind) {
+                word = first;
+            }
+        }
+        cell = cell.wrapping_add(2);
         at += 8;
     }
     if at < end && end - at < 8 && has(at, 0xff >> (8 - (end - at)) | kind) {
