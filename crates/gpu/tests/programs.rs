@@ -23,12 +23,33 @@ fn they_compute_their_results_and_their_bugs_are_found() {
     let all = programs();
     assert!(all.len() >= 10);
     for p in all {
-        let name = p.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let name = p
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         let exe = dir.join(&name);
-        let o = Command::new(tool).arg("cc").arg(&p).arg("-o").arg(&exe).output().expect("cc");
-        assert!(o.status.success(), "{name}: {}", String::from_utf8_lossy(&o.stderr));
-        let o = Command::new(tool).args(["run", "--threads", "1"]).arg(&exe).output().expect("run");
-        let (out, err) = (String::from_utf8_lossy(&o.stdout), String::from_utf8_lossy(&o.stderr));
+        let o = Command::new(tool)
+            .arg("cc")
+            .arg(&p)
+            .arg("-o")
+            .arg(&exe)
+            .output()
+            .expect("cc");
+        assert!(
+            o.status.success(),
+            "{name}: {}",
+            String::from_utf8_lossy(&o.stderr)
+        );
+        let o = Command::new(tool)
+            .args(["run", "--threads", "1"])
+            .arg(&exe)
+            .output()
+            .expect("run");
+        let (out, err) = (
+            String::from_utf8_lossy(&o.stdout),
+            String::from_utf8_lossy(&o.stderr),
+        );
         let (code, says) = match name.as_str() {
             "racy" => (1, "error[data-race]"),
             "errors" => (1, "error[out-of-bounds]"),

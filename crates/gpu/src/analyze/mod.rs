@@ -16,6 +16,7 @@
 //! a race only if the values differ; else it is for the run to say.
 
 mod expr;
+mod loops;
 mod pairs;
 mod phases;
 mod solver;

@@ -12,6 +12,7 @@ mod cvt;
 pub mod decode;
 mod decode_alu;
 mod decode_mem;
+mod decode_tables;
 mod float;
 pub mod grid;
 pub mod load;

@@ -4,6 +4,7 @@ pub mod lex;
 mod operands;
 mod parse;
 pub mod types;
+mod variables;
 
 pub use parse::parse;
 pub use types::{Base, Function, Instr, Loc, Module, Operand, Reg, Space, Ty, Var, VarId};
