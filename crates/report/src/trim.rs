@@ -1,4 +1,4 @@
-//! Stacks without what is nobody's code: the detector's own frames on top, the loader's and the C library's below.
+//! Stacks without what is nobody's code: the detector's own frames, and the loader's and the C library's below.
 
 use crate::symbolize::Symbolized;
 
@@ -40,12 +40,8 @@ const WRAPPERS: [&str; 6] = [
 
 /// Keeps the program's own frames; at least one frame always stays.
 pub fn trim(mut stack: Vec<Symbolized>) -> Vec<Symbolized> {
-    let ours = stack
-        .iter()
-        .take_while(|entry| starts_with_any(&entry.frame.function, &RUNTIME))
-        .count();
-    if ours < stack.len() {
-        stack.drain(..ours);
+    if stack.iter().any(|entry| !is_ours(entry)) {
+        drop_ours(&mut stack);
     }
     let end = stack
         .iter()
@@ -61,12 +57,41 @@ pub fn trim(mut stack: Vec<Symbolized>) -> Vec<Symbolized> {
     }
     while stack.len() > 1
         && stack.last().is_some_and(|entry| {
-            starts_with_any(&entry.frame.function, &WRAPPERS) || is_nameless_library(entry)
+            starts_with_any(&entry.frame.function, &WRAPPERS)
+                || starts_with_any(&entry.frame.function, &RUNTIME)
+                || is_nameless_library(entry)
         })
     {
         stack.pop();
     }
     stack
+}
+
+/// The runtime's own code, wherever it stands: it starts threads, calls back, and copies on the program's behalf. What was
+/// inlined into one of its functions goes with it.
+fn drop_ours(stack: &mut Vec<Symbolized>) {
+    let mut kept = Vec::with_capacity(stack.len());
+    let mut from = 0;
+    for entry in stack.drain(..) {
+        let whole = !entry.frame.inlined;
+        let ours = is_ours(&entry);
+        kept.push(entry);
+        if whole {
+            if ours {
+                kept.truncate(from);
+            }
+            from = kept.len();
+        }
+    }
+    *stack = kept;
+}
+
+fn is_ours(entry: &Symbolized) -> bool {
+    starts_with_any(&entry.frame.function, &RUNTIME)
+        || entry
+            .linkage
+            .as_deref()
+            .is_some_and(|name| name.contains("deadheat_runtime"))
 }
 
 /// Stripped system libraries start threads, too.
@@ -127,6 +152,17 @@ mod tests {
                 "std::thread::_Invoker<x>::operator()",
             ],
             &["work"],
+        );
+        check(
+            &[
+                "f",
+                "once_routine",
+                "deadheat_runtime::interpose::once::run",
+                "pthread_once",
+                "worker",
+                "deadheat_runtime::interpose::threads::posix_start",
+            ],
+            &["f", "once_routine", "pthread_once", "worker"],
         );
         check(&["_start"], &["_start"]);
         check(&["__tsan_write4"], &["__tsan_write4"]);
