@@ -6,17 +6,13 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering;
 
-use deadheat_detect::entry::{self, Entry};
-
-use crate::access::{self, leave};
-use crate::cell;
+use crate::access::leave;
 use crate::finding;
 use crate::heap::Release;
-use crate::history::{Place, Touch};
 use crate::intern::StackId;
 use crate::interpose::Call;
+use crate::lifetime;
 use crate::runtime::RT;
-use crate::shadow::{REGION, Shadow};
 use crate::strand::Strand;
 use crate::threads::ThreadId;
 
@@ -114,9 +110,8 @@ pub fn fresh(call: &mut Call, start: usize, size: usize) {
 }
 
 fn forget(start: usize, size: usize) {
-    if size > 0 && RT.started.load(Ordering::Relaxed) {
-        RT.shadow.clear(start, size);
-        RT.syncs.remove_range(start, size, |_| ());
+    if RT.started.load(Ordering::Relaxed) {
+        lifetime::fresh(&RT, start, size);
     }
 }
 
@@ -146,70 +141,6 @@ fn born(call: &mut Call, p: *mut c_void, size: usize) -> *mut c_void {
     p
 }
 
-/// Blocks up to this are marked as freed everywhere; of larger ones the beginning, and what was ever touched.
-const MARKED_WHOLE: usize = 1024;
-
-/// `[start, start + size)` is given up by `s` at `pc`: a write to all of it, where there is shadow.
-pub fn given_up(s: &mut Strand, start: usize, size: usize, pc: u64) {
-    if s.ignore_writes > 0 || size == 0 {
-        return;
-    }
-    s.enter();
-    let place = Place::new(pc, Touch::Free, size as u64);
-    let mut number = None;
-    let end = start + size;
-    let mut at = start;
-    while at < end {
-        let stop = ((at | (REGION - 1)) + 1).min(end);
-        if let Some(cells) = RT.shadow.existing(at) {
-            for i in 0..(stop - 1) / 8 - at / 8 + 1 {
-                let addr = (at & !7) + i * 8;
-                let cell = cells.wrapping_add(i);
-                // SAFETY: the cell is inside the block that the shadow gave.
-                if addr - (start & !7) >= MARKED_WHOLE && unsafe { cell::is_empty(cell) } {
-                    continue;
-                }
-                let low = if addr < start { 0xff << (start - addr) } else { 0xff };
-                let high = if addr + 8 > end { 0xff >> (addr + 8 - end) } else { 0xff };
-                let need = (low & high & 0xff) as u64 | Touch::Free.bits();
-                let seq = match number {
-                    Some(seq) => seq,
-                    None => *number.insert(s.number(&RT, place)),
-                };
-                let new = Entry(entry::stamp(s.slot, seq) | need);
-                // SAFETY: as above, and we are inside.
-                unsafe {
-                    if !replaced(s, addr, cell, new) {
-                        access::record(&RT, s, addr, cell, new);
-                    }
-                }
-            }
-        }
-        at = stop;
-    }
-    RT.syncs.remove_range(start, size, |var| {
-        let at = s.stack_at(&RT, pc);
-        crate::locking::memory_gone(&RT, s, var, at);
-    });
-    leave(s);
-}
-
-/// The common case of a free: the page is the strand's own, and nobody else has been in the cell.
-///
-/// # Safety
-/// `cell` must be the cell of `addr`, and the strand inside the runtime.
-#[inline(always)]
-unsafe fn replaced(s: &Strand, addr: usize, cell: *mut cell::Cell, new: Entry) -> bool {
-    // SAFETY: by the contract.
-    let owners = unsafe { Shadow::owners(addr, cell) };
-    let Some(history) = s.history else { return false };
-    history.at_work.begin(owners);
-    // SAFETY: the page is our own while we are at work in it.
-    let done = owners.is_own(addr, s.slot) && unsafe { cell::replace_own(cell, new) };
-    history.at_work.end();
-    done
-}
-
 /// Does `p` lie in the program or in one of its libraries?
 fn in_module(p: *const c_void) -> bool {
     unsafe extern "C" {
@@ -227,7 +158,7 @@ fn dies(call: &mut Call, p: *mut c_void) -> bool {
     match inside(call, || RT.heap.freed(p as usize, thread, stack)) {
         Release::Freed { size } => {
             if let Some(s) = call.strand() {
-                given_up(s, p as usize, size, here);
+                lifetime::given_up(&RT, s, p as usize, size, here);
             }
             true
         }
