@@ -101,6 +101,32 @@ pub struct Usage {
     pub round: u32,
 }
 
+impl Usage {
+    /// Counts the strand into a round of a barrier; what that round gathers. It is shared, because a barrier may be destroyed by one of
+    /// the threads that leave it while others still do.
+    pub fn arrive(&mut self, s: &mut Strand) -> Arc<Locked<Clock>> {
+        self.waiters += 1;
+        let crowded = self.parties == 0 || self.waiters > self.parties;
+        let at = self.round as usize % 2;
+        if self.arrived == 0 && !crowded {
+            self.rounds[at] = None;
+        }
+        let round = self.rounds[at].get_or_insert_default().clone();
+        round.lock().join(s.published());
+        if crowded && let Some(other) = &self.rounds[at ^ 1] {
+            round.lock().join(&other.lock());
+            other.lock().join(&round.lock());
+        }
+        s.begin_step();
+        self.arrived += 1;
+        if self.arrived >= self.parties {
+            self.arrived = 0;
+            self.round = self.round.wrapping_add(1);
+        }
+        round
+    }
+}
+
 /// A synchronization object.
 pub struct SyncVar {
     addr: AtomicU64,

@@ -1,133 +1,41 @@
-//! Atomic operations and fences: performed here, because the compiler hands them over, and ordered as C++20 orders them.
-//!
-//! Each location carries the clock L of the release sequence that its present value belongs to. Under the lock of the
-//! location the operation and its bookkeeping are one, so a load takes exactly the clock of the value that it reads.
-//!
-//! | operation                          | clock of the strand C           | L of the location            |
-//! |------------------------------------|---------------------------------|------------------------------|
-//! | load, acquire                      | C := C ⊔ L                      |                              |
-//! | load, relaxed                      | A := A ⊔ L (for a later fence)  |                              |
-//! | store, release                     | new step                        | L := C                       |
-//! | store, relaxed                     |                                 | L := F (last release fence)  |
-//! | read-modify-write, acquire part    | as the load                     |                              |
-//! | read-modify-write, release part    | new step                        | L := L ⊔ C                   |
-//! | read-modify-write, relaxed         |                                 | L := L ⊔ F                   |
-//! | fence, acquire                     | C := C ⊔ A                      |                              |
-//! | fence, release                     | F := C, new step                |                              |
-//!
-//! A seq_cst fence is both and no more: the order of all seq_cst operations is not part of happens-before.
-//! The access itself is recorded after the acquire part and before the release part, since the synchronizing operations
-//! themselves are ordered by the edge between them.
+//! Atomic operations and fences: performed here, because the compiler hands them over, and ordered by [`crate::ordering`].
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use crate::abi::tls;
-use crate::access::{self, leave};
-use crate::history::Touch;
+use crate::ordering::{self, Order};
 use crate::runtime::RT;
 use crate::strand::Strand;
-use crate::syncvar::{Kind, State};
 use crate::with_caller;
-
-/// A memory order, as the compiler passes it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Order(c_int);
-
-const RELAXED: c_int = 0;
-const RELEASE: c_int = 3;
-const ACQ_REL: c_int = 4;
-const SEQ_CST: c_int = 5;
-
-impl Order {
-    fn new(mo: c_int) -> Order {
-        // The bits above are hints for lock elision.
-        Order(mo & 0x7fff)
-    }
-    fn acquires(self) -> bool {
-        !matches!(self.0, RELAXED | RELEASE)
-    }
-    fn releases(self) -> bool {
-        matches!(self.0, RELEASE | ACQ_REL | SEQ_CST)
-    }
-    fn store_ordering(self) -> Ordering {
-        if self.0 == SEQ_CST { Ordering::SeqCst } else { Ordering::Release }
-    }
-}
 
 /// The strand, if its synchronization is to be seen.
 fn observed() -> Option<&'static mut Strand> {
     tls::me().filter(|s| s.ignore_sync == 0)
 }
 
-fn take(state: &mut State, s: &mut Strand, order: Order) {
-    if order.acquires() {
-        state.acquire(&RT, s);
-    } else if !state.known_to(s) {
-        s.acquirable.join(&state.clock);
-    }
-}
-
 #[inline]
 fn load<T>(addr: usize, order: Order, size: usize, pc: u64, raw: impl Fn() -> T) -> T {
-    let Some(s) = observed() else { return raw() };
-    if RT.syncs.find(s, addr).is_none() {
-        let value = raw();
-        // A releasing store makes its object before it stores: if there is still none, nothing was released.
-        if RT.syncs.find(s, addr).is_none() {
-            access::access(&RT, s, addr, size, Touch::AtomicRead, pc);
-            return value;
-        }
+    match observed() {
+        Some(s) => ordering::load(&RT, s, addr, order, size, pc, raw),
+        None => raw(),
     }
-    s.enter();
-    let var = RT.syncs.get(s, addr, Kind::Atomic);
-    let value = var.with(|state| {
-        let value = raw();
-        take(state, s, order);
-        value
-    });
-    access::access(&RT, s, addr, size, Touch::AtomicRead, pc);
-    leave(s);
-    value
 }
 
 #[inline]
 fn store(addr: usize, order: Order, size: usize, pc: u64, raw: impl FnOnce()) {
-    let Some(s) = observed() else { return raw() };
-    s.enter();
-    let var = RT.syncs.get(s, addr, Kind::Atomic);
-    access::access(&RT, s, addr, size, Touch::AtomicWrite, pc);
-    var.with(|state| {
-        if order.releases() {
-            state.release_store(s);
-        } else {
-            state.store_clock(&s.released);
-        }
-        raw();
-    });
-    leave(s);
+    match observed() {
+        Some(s) => ordering::store(&RT, s, addr, order, size, pc, raw),
+        None => raw(),
+    }
 }
 
-/// `raw` does the operation and says whether it wrote; then `order` holds, else `failed` does.
 #[inline]
 fn modify<T>(addr: usize, order: Order, failed: Order, size: usize, pc: u64, raw: impl FnOnce() -> (T, bool)) -> T {
-    let Some(s) = observed() else { return raw().0 };
-    s.enter();
-    let var = RT.syncs.get(s, addr, Kind::Atomic);
-    let value = var.with(|state| {
-        let (value, wrote) = raw();
-        take(state, s, if wrote { order } else { failed });
-        let touch = if wrote { Touch::AtomicReadWrite } else { Touch::AtomicRead };
-        access::access(&RT, s, addr, size, touch, pc);
-        if wrote && order.releases() {
-            state.release(s);
-        } else if wrote && !s.released.is_empty() {
-            state.add_clock(&s.released);
-        }
-        value
-    });
-    leave(s);
-    value
+    match observed() {
+        Some(s) => ordering::modify(&RT, s, addr, order, failed, size, pc, raw),
+        None => raw().0,
+    }
 }
 
 macro_rules! atomics {
@@ -268,21 +176,7 @@ impl AtomicU128 {
 pub extern "C" fn __tsan_atomic_thread_fence(mo: c_int) {
     core::sync::atomic::fence(Ordering::SeqCst);
     let Some(s) = observed() else { return };
-    let order = Order::new(mo);
-    s.enter();
-    if order.acquires() {
-        let seen = core::mem::take(&mut s.acquirable);
-        if s.clock.join(&seen) {
-            s.learned(&RT);
-        }
-    }
-    if order.releases() {
-        s.published();
-        let Strand { released, clock, .. } = s;
-        released.copy_from(clock);
-        s.begin_step();
-    }
-    leave(s);
+    ordering::fence(&RT, s, Order::new(mo));
 }
 
 /// Orders a thread against its own signal handlers only: nothing to do between threads.

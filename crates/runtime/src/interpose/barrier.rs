@@ -6,43 +6,14 @@
 
 use core::ffi::{c_int, c_uint, c_void};
 
-use std_alloc::sync::Arc;
-
 use crate::access::{self, leave};
-use crate::clock::Clock;
 use crate::history::Touch;
 use crate::interpose;
 use crate::locking;
 use crate::runtime::RT;
-use crate::strand::Strand;
-use crate::sync::Locked;
-use crate::syncvar::{Kind, Usage};
+use crate::syncvar::Kind;
 
 const SERIAL: c_int = -1;
-
-/// Counts the strand into a round; what that round gathers. It is shared, because a barrier may be destroyed by one of
-/// the threads that leave it while others still do.
-fn arrive(s: &mut Strand, usage: &mut Usage) -> Arc<Locked<Clock>> {
-    usage.waiters += 1;
-    let crowded = usage.parties == 0 || usage.waiters > usage.parties;
-    let at = usage.round as usize % 2;
-    if usage.arrived == 0 && !crowded {
-        usage.rounds[at] = None;
-    }
-    let round = usage.rounds[at].get_or_insert_default().clone();
-    round.lock().join(s.published());
-    if crowded && let Some(other) = &usage.rounds[at ^ 1] {
-        round.lock().join(&other.lock());
-        other.lock().join(&round.lock());
-    }
-    s.begin_step();
-    usage.arrived += 1;
-    if usage.arrived >= usage.parties {
-        usage.arrived = 0;
-        usage.round = usage.round.wrapping_add(1);
-    }
-    round
-}
 
 interpose! {
     unsafe fn pthread_barrier_init(barrier: *mut c_void, attr: *const c_void, count: c_uint) -> c_int |call, real| {
@@ -95,7 +66,7 @@ interpose! {
         let (id, round, gone) = var.with(|state| {
             let id = locking::settle(&RT, state, barrier as usize, Kind::Barrier);
             let usage = state.usage();
-            (id, arrive(s, usage), usage.destroyed.is_some())
+            (id, usage.arrive(s), usage.destroyed.is_some())
         });
         if gone {
             locking::used_after_destroy(&RT, s, var, barrier as usize, Kind::Barrier, at);

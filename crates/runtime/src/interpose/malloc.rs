@@ -13,7 +13,6 @@ use crate::intern::StackId;
 use crate::interpose::Call;
 use crate::lifetime;
 use crate::runtime::RT;
-use crate::strand::Strand;
 use crate::threads::ThreadId;
 
 /// The C library's own functions. They are called by their inner names, because looking names up needs memory itself.

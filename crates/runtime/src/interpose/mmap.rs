@@ -8,7 +8,8 @@ use std_alloc::vec::Vec;
 use crate::access::leave;
 use crate::interpose;
 use crate::interpose::Call;
-use crate::interpose::malloc::{fresh, given_up, inside};
+use crate::interpose::malloc::{fresh, inside};
+use crate::lifetime;
 use crate::runtime::RT;
 use crate::sync::{Locked, SpinLock};
 
@@ -70,7 +71,7 @@ fn mapped(call: &mut Call, start: usize, len: usize) {
 fn unmaps(call: &mut Call, start: usize, len: usize) {
     let here = call.here;
     if let Some(s) = call.strand() {
-        given_up(s, start, len, here);
+        lifetime::given_up(&RT, s, start, len, here);
         s.enter();
         cut(&mut MAPPINGS.lock(), start, start + len);
         leave(s);
