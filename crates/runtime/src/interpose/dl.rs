@@ -2,6 +2,8 @@
 
 use core::ffi::{c_char, c_int, c_void};
 
+use std_alloc::vec::Vec;
+
 use crate::access::leave;
 use crate::interpose;
 use crate::interpose::Call;
@@ -39,18 +41,27 @@ interpose! {
         // What a report may have to name later must be known before it goes.
         look(&mut call);
         let here = call.here;
-        let before = RT.modules.mapped();
+        let before = match call.strand() {
+            Some(s) => {
+                s.enter();
+                let mapped = RT.modules.mapped();
+                leave(s);
+                mapped
+            }
+            None => Vec::new(),
+        };
         // SAFETY: the program's own call.
         let result = unsafe { real(handle) };
         if let Some(s) = call.strand() {
             s.enter();
             let at = s.stack_at(&RT, here);
             let after = RT.modules.mapped();
-            for (start, end) in before.into_iter().filter(|range| !after.contains(range)) {
+            for &(start, end) in before.iter().filter(|range| !after.contains(range)) {
                 RT.shadow.clear(start as usize, (end - start) as usize);
                 RT.syncs.remove_range(start as usize, (end - start) as usize, |var| locking::memory_gone(&RT, s, var, at));
                 RT.modules.unmapped(start, end);
             }
+            drop(before);
             leave(s);
         }
         result
