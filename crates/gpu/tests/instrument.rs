@@ -11,7 +11,8 @@ use deadheat_gpu::frontend::session::check_ptx;
 use deadheat_gpu::instrument::{instrument, report};
 use deadheat_gpu::machine::{Launch, Loaded, Memory};
 
-const CASES: [(&str, &str); 9] = [
+const CASES: [(&str, &str); 10] = [
+    ("memory.cu", "histogram_noclear"),
     ("reduce.cu", "red_tree"),
     ("reduce.cu", "red_tree_nobar"),
     ("reduce.cu", "red_reuse_bad"),
@@ -62,7 +63,8 @@ fn the_tables_find_what_the_checker_finds() {
             })
             .collect();
         for scheme in [Scheme::Addr, Scheme::Stmt] {
-            let done = instrument(&text, scheme).unwrap_or_else(|e| panic!("{file}: {e}"));
+            let done =
+                instrument(&text, scheme, Some(kernel)).unwrap_or_else(|e| panic!("{file}: {e}"));
             let memory = Memory::new();
             let loaded = Loaded::new(&done.text, &memory).expect("loads");
             let name = loaded
@@ -136,7 +138,7 @@ fn ptxas_accepts_it() {
     std::fs::create_dir_all(&dir).expect("scratch");
     for file in ["reduce.cu", "scan.cu"] {
         for scheme in [Scheme::Addr, Scheme::Stmt] {
-            let done = instrument(&ptx_of(file), scheme).expect("instruments");
+            let done = instrument(&ptx_of(file), scheme, None).expect("instruments");
             let (a, b) = (dir.join("k.ptx"), dir.join("k.cubin"));
             std::fs::write(&a, done.text).expect("write");
             let o = std::process::Command::new(&ptxas)

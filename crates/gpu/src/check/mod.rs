@@ -5,6 +5,8 @@ mod clock;
 mod cross;
 mod pages;
 pub mod race;
+#[cfg(test)]
+mod reference;
 mod stmt;
 mod watcher;
 

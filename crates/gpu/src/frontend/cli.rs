@@ -17,7 +17,7 @@ Finds races in GPU kernels without a GPU.
 usage: deadheat gpu check FILE(.cu|.cl|.ptx) [options]
        deadheat gpu run [options] PROGRAM [ARGUMENTS]
        deadheat gpu cc FILES(.cu) [compiler options] -o PROGRAM
-       deadheat gpu instrument FILE(.ptx|.cu|.cl) [--scheme addr|stmt] [-o OUT.ptx]
+       deadheat gpu instrument FILE(.ptx|.cu|.cl) [--kernel NAME] [--scheme addr|stmt] [-o OUT.ptx]
        deadheat gpu ptx FILE(.cu|.cl)     prints the PTX that is checked
 
 launch
@@ -106,7 +106,7 @@ fn instrument(args: &[String]) -> Result<(), ToolError> {
     };
     let text = super::compile::to_ptx(&p.check.file, &p.check.compile)?;
     let name = p.check.file.display();
-    let done = crate::instrument::instrument(&text, scheme)
+    let done = crate::instrument::instrument(&text, scheme, p.check.launches[0].kernel.as_deref())
         .map_err(|e| ToolError(format!("{name}: {e}")))?;
     if done.table_in_device_memory {
         eprintln!(

@@ -44,12 +44,25 @@ struct Writer<'a> {
     labels: u32,
 }
 
-/// Instruments all kernels of a module.
+/// Instruments the kernels of a module, or only the one named.
 ///
 /// # Errors
 /// PTX that cannot be read, or a shape that the scheme cannot record, with its line.
-pub fn instrument(text: &str, scheme: Scheme) -> Result<Instrumented, PtxError> {
+pub fn instrument(
+    text: &str,
+    scheme: Scheme,
+    only: Option<&str>,
+) -> Result<Instrumented, PtxError> {
     let module = parse(text)?;
+    let wanted = |f: &Function| match only {
+        Some(k) if f.is_entry => f.name == k || crate::frontend::names::short(&f.name) == k,
+        _ => true,
+    };
+    if let Some(k) = only
+        && !module.kernels().any(|f| wanted(f))
+    {
+        return Err(PtxError::new(1, format!("no kernel `{k}`")));
+    }
     let shared: u64 = module
         .globals
         .iter()
@@ -60,7 +73,11 @@ pub fn instrument(text: &str, scheme: Scheme) -> Result<Instrumented, PtxError> 
     let mut before: Vec<String> = vec![String::new(); text.lines().count() + 2];
     let mut after = before.clone();
     let mut sites = Vec::new();
-    for f in module.functions.iter().filter(|f| !f.is_extern) {
+    for f in module
+        .functions
+        .iter()
+        .filter(|f| !f.is_extern && wanted(f))
+    {
         let mut w = Writer {
             f,
             module: &module,

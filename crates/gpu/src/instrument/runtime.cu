@@ -57,8 +57,6 @@ extern "C" __device__ __noinline__ void dh_addr(unsigned int addr, unsigned int 
     unsigned int old = r[cell];
     if (old >> 8 != epoch) r[cell] = me, dh_read_site[b][cell] = site;
     else if ((old & 127) != warp) r[cell] = epoch << 8 | 127;
-  } else {
-    w[cell] = me;
   }
   __threadfence_block();
   if (kind == 0) {
@@ -74,11 +72,14 @@ extern "C" __device__ __noinline__ void dh_addr_write(unsigned int addr, unsigne
   unsigned int tid = dh_tid(), b = dh_block(), cell = addr / 4;
   if (b >= BLOCKS || cell >= CELLS) return;
   unsigned int warp = tid / 32 + 1, me = epoch << 8 | (kind == 2 ? 128 : 0) | warp;
-  unsigned int old = atomicExch(&dh_write[b][cell], me);
+  // a plain write stays visible behind an atomic of the same warp
+  unsigned int old = *(volatile unsigned int *)&dh_write[b][cell];
+  bool keep = kind == 2 && old >> 8 == epoch && (old & 127) == warp && !(old & 128);
+  if (!keep) old = atomicExch(&dh_write[b][cell], me);
   bool both_atomic = kind == 2 && (old & 128);
   if (old >> 8 == epoch && (old & 127) != 0 && (old & 127) != warp && !both_atomic)
     dh_add(1, site, dh_write_site[b][cell], addr, tid, (old & 127) - 1);
-  dh_write_site[b][cell] = site;
+  if (!keep) dh_write_site[b][cell] = site;
   dh_addr(addr, site, kind, epoch, in_shared);
 }
 extern "C" __device__ __noinline__ void dh_stmt(unsigned int addr, unsigned int site, unsigned int kind, unsigned int epoch, unsigned int in_shared) {
