@@ -196,15 +196,15 @@ fn invalid_free(call: &mut Call, p: *mut c_void, allocated: StackId, stack: Stac
 
 /// Allocates `size` bytes for the program.
 pub fn allocate(call: &mut Call, size: usize) -> *mut c_void {
-    // SAFETY: the C library's own.
-    let p = unsafe { libc::malloc(size) };
+    // SAFETY: the C library's own; inside, because in a static program it calls our `memset` and `memcpy`.
+    let p = inside(call, || unsafe { libc::malloc(size) });
     born(call, p, size)
 }
 
 /// Allocates `size` bytes at a multiple of `align`.
 pub fn allocate_aligned(call: &mut Call, align: usize, size: usize) -> *mut c_void {
-    // SAFETY: the C library's own.
-    let p = unsafe { libc::memalign(align, size) };
+    // SAFETY: the C library's own; inside, because in a static program it calls our `memset` and `memcpy`.
+    let p = inside(call, || unsafe { libc::memalign(align, size) });
     born(call, p, size)
 }
 
@@ -212,7 +212,7 @@ pub fn allocate_aligned(call: &mut Call, align: usize, size: usize) -> *mut c_vo
 pub(crate) fn release(call: &mut Call, p: *mut c_void) {
     if !p.is_null() && dies(call, p) {
         // SAFETY: the program's own call.
-        unsafe { libc::free(p) };
+        inside(call, || unsafe { libc::free(p) });
     }
 }
 
@@ -226,7 +226,7 @@ fn resize(call: &mut Call, p: *mut c_void, size: usize) -> *mut c_void {
             return core::ptr::null_mut();
         }
         // SAFETY: the program's own call.
-        let new = unsafe { libc::realloc(p, size) };
+        let new = inside(call, || unsafe { libc::realloc(p, size) });
         return born(call, new, size);
     };
     if size == 0 {
@@ -241,14 +241,14 @@ fn resize(call: &mut Call, p: *mut c_void, size: usize) -> *mut c_void {
             RT.heap.allocated(p as usize, size, thread, stack);
         });
         // SAFETY: the program's own call.
-        let new = unsafe { libc::realloc(p, size) };
+        let new = inside(call, || unsafe { libc::realloc(p, size) });
         return if new == p || new.is_null() { new } else { born(call, new, size) };
     }
     if !dies(call, p) {
         return core::ptr::null_mut();
     }
     // SAFETY: the program's own call.
-    let new = unsafe { libc::realloc(p, size) };
+    let new = inside(call, || unsafe { libc::realloc(p, size) });
     if new.is_null() {
         inside(call, || RT.heap.allocated(p as usize, old, thread, stack));
     } else if new == p {
@@ -273,7 +273,7 @@ replace! {
 
     unsafe fn calloc(count: usize, size: usize) -> *mut c_void |call| {
         // SAFETY: the C library's own; it checks the product.
-        let p = unsafe { libc::calloc(count, size) };
+        let p = inside(&mut call, || unsafe { libc::calloc(count, size) });
         born(&mut call, p, count.wrapping_mul(size))
     }
 
