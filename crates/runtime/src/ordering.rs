@@ -71,15 +71,17 @@ fn take(rt: &Runtime, state: &mut State, s: &mut Strand, order: Order) {
 /// A load.
 #[inline]
 pub fn load<T>(rt: &Runtime, s: &mut Strand, addr: usize, order: Order, size: usize, pc: u64, raw: impl Fn() -> T) -> T {
+    // Looking for the object takes a lock, which no signal handler must find taken by its own thread.
+    s.enter();
     if rt.syncs.find(s, addr).is_none() {
         let value = raw();
         // A releasing store makes its object before it stores: if there is still none, nothing was released.
         if rt.syncs.find(s, addr).is_none() {
             access::access(rt, s, addr, size, Touch::AtomicRead, pc);
+            leave(s);
             return value;
         }
     }
-    s.enter();
     let var = rt.syncs.get(s, addr, Kind::Atomic);
     let value = var.with(|state| {
         let value = raw();
