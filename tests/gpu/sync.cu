@@ -12,6 +12,8 @@
 // check grid_barrier_missing --grid 4 --block 32 --arg int:128 --arg int:1 => race @e1 @e2
 // check spin_lock --grid 4 --block 32 --arg int:1 --arg int:1 => clean
 // check spin_lock_nofence --grid 4 --block 32 --arg int:1 --arg int:1 => race @f1 @f1
+// check lane_lock --block 32 --arg int:1 --arg int:1 --warps independent => clean
+// check lane_lock_nofence --block 32 --arg int:1 --arg int:1 --warps independent => race @q1 @q1
 // check lock_in_block --block 128 --arg int:4 => clean
 // check scope_block --grid 2 --block 32 --arg int:1 => race @g1 @g1
 // check scope_device --grid 2 --block 32 --arg int:1 => clean
@@ -151,6 +153,22 @@ __global__ void spin_lock_nofence(int *lock, int *sum) {
   if (threadIdx.x == 0) {
     while (atomicCAS(lock, 0, 1) != 0) {}
     *sum += 1; // @f1
+    atomicExch(lock, 0);
+  }
+}
+__global__ void lane_lock(int *lock, int *sum) {
+  if (threadIdx.x < 3) {
+    while (atomicCAS(lock, 0, 1) != 0) {}
+    __threadfence();
+    *sum += 1;
+    __threadfence();
+    atomicExch(lock, 0);
+  }
+}
+__global__ void lane_lock_nofence(int *lock, int *sum) {
+  if (threadIdx.x < 3) {
+    while (atomicCAS(lock, 0, 1) != 0) {}
+    *sum += 1; // @q1
     atomicExch(lock, 0);
   }
 }

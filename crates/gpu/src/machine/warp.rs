@@ -82,6 +82,9 @@ fn leads_to_exit(p: &Program, mut pc: Pc) -> bool {
     false
 }
 
+/// Backward branches (all ones below a power of two) before lanes at a meeting point go on alone.
+const PATIENCE: u32 = 0x3fff;
+
 /// Deepest call nesting and largest local memory of a thread.
 const MAX_FRAMES: usize = 4096;
 const MAX_LOCAL: u32 = 64 << 20;
@@ -337,14 +340,15 @@ impl<const W: usize> Warp<W> {
         }
     }
 
-    /// In the independent model a lane that waits for another lane of its warp must not starve it: the waiting side
-    /// next on the stack, if it belongs to the same branch, gets its turn.
+    /// In the independent model a lane that waits for another lane of its warp must not starve it: the side next on
+    /// the stack, if it belongs to the same branch, gets its turn. After long patience, so do lanes that wait at the
+    /// meeting point; the two groups then meet at the next one.
     fn rotate(&mut self) {
         let Some(top) = self.stack.last().copied() else {
             return;
         };
+        let k = self.stack.len() - 1;
         if !top.call && top.meet == self.meet && top.pc != self.meet {
-            let k = self.stack.len() - 1;
             self.stack[k] = Entry {
                 pc: self.pc,
                 meet: self.meet,
@@ -352,6 +356,17 @@ impl<const W: usize> Warp<W> {
                 call: false,
             };
             (self.pc, self.mask) = (top.pc, top.mask & self.live);
+        } else if !top.call && top.pc == self.meet && self.backward & PATIENCE == 0 {
+            let waiting = top.mask & self.live & !self.mask;
+            if waiting != 0 {
+                self.stack[k] = Entry {
+                    pc: self.pc,
+                    meet: top.meet,
+                    mask: self.mask,
+                    call: false,
+                };
+                (self.pc, self.meet, self.mask) = (top.pc, top.meet, waiting);
+            }
         }
     }
 
@@ -398,7 +413,6 @@ impl<const W: usize> Warp<W> {
                         self.backward += 1;
                         if ctx.independent && self.backward & 0xff == 0 {
                             self.rotate();
-                            self.backward += 1;
                             continue;
                         }
                     }
