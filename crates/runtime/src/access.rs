@@ -89,20 +89,41 @@ unsafe fn first_touch(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Cell
 }
 
 /// A plain access to one cell that the fast path could not settle: neither of the cell's words, as it saw them, makes
-/// it redundant.
+/// it redundant. `kind` is the upper part of its [`Place`].
+///
+/// Most such accesses are the first of a step to memory that this strand owns and that only ordered accesses touched
+/// before; they are settled here in as few instructions as can be. The rest is [`first_touch`], which is also the
+/// specification: it may be called instead at any time.
 ///
 /// # Safety
 /// `cell` must be the cell of `addr`.
-#[inline]
-pub unsafe fn unsettled(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Cell, need: u64, pc: u64) {
-    let touch = if need & WRITE == 0 { Touch::Read } else { Touch::Write };
-    if ignored(s, touch) {
-        return;
+#[inline(always)]
+pub unsafe fn unsettled(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Cell, need: u64, pc: u64, kind: u64) {
+    let place = Place(pc | kind);
+    let (Some(history), 0) = (s.history, s.ignore_reads | s.ignore_writes) else {
+        // SAFETY: by the contract.
+        return unsafe { unsettled_slowly(rt, s, addr, cell, need, place) };
+    };
+    s.enter();
+    let new = entry::stamp(s.slot, s.number(rt, place)) | need;
+    // SAFETY: by the contract.
+    let owners = unsafe { Shadow::owners(addr, cell) };
+    history.at_work.begin(owners);
+    // SAFETY: by the contract; if the page is our own nobody else changes the cell.
+    let done = owners.is_own(addr, s.slot) && unsafe { cell::record_ordered(cell, s.slot, &s.clock, new) };
+    history.at_work.end();
+    leave(s);
+    if !done {
+        // SAFETY: by the contract.
+        unsafe { unsettled_slowly(rt, s, addr, cell, need, place) };
     }
-    let place = Place::new(pc, touch, (need & MASK).count_ones() as u64);
+}
+
+#[inline(never)]
+unsafe fn unsettled_slowly(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Cell, need: u64, place: Place) {
     // SAFETY: by the contract.
     unsafe {
-        if !cell::has_list(cell) || !been(s, cell, need) {
+        if !ignored(s, place.touch()) && !(cell::has_list(cell) && been(s, cell, need)) {
             first_touch(rt, s, addr & !7, cell, need, place);
         }
     }
@@ -113,17 +134,12 @@ pub unsafe fn unsettled(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Ce
 /// # Safety
 /// `cell` must be the cell of `addr`, and its block must have one more after it.
 #[inline]
-pub unsafe fn unsettled_wide(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Cell, need: u64, pc: u64) {
-    let touch = if need & WRITE == 0 { Touch::Read } else { Touch::Write };
-    if ignored(s, touch) {
-        return;
-    }
-    let place = Place::new(pc, touch, 16);
+pub unsafe fn unsettled_wide(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Cell, need: u64, pc: u64, kind: u64) {
     for i in 0..2 {
         // SAFETY: by the contract.
         unsafe {
             if !been(s, cell.add(i), need) {
-                first_touch(rt, s, addr + i * 8, cell.add(i), need, place);
+                unsettled(rt, s, addr + i * 8, cell.add(i), need, pc, kind);
             }
         }
     }

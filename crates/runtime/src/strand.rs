@@ -36,9 +36,14 @@ const HANDLER_FRAMES: usize = 256;
 #[derive(Clone, Copy)]
 struct Site {
     place: Place,
-    caller: StackId,
-    locks: LockSetId,
+    context: u64,
     seq: u64,
+}
+
+/// Caller and held locks in one word.
+#[inline(always)]
+fn context(caller: StackId, locks: LockSetId) -> u64 {
+    (caller.0 as u64) << 32 | locks.0 as u64
 }
 
 /// A call that was numbered before.
@@ -94,11 +99,15 @@ pub struct Strand {
     // ---- the rest ----
     /// One of `read_lists` is set.
     read_lists_set: bool,
+    /// The first number of the present step.
+    step_first: u64,
     /// The last number used.
     pub seq: u64,
     pub slot: u16,
     /// Inside the runtime: no signal handler of the program may run now.
     pub inside: u32,
+    /// How many interposed functions it is in.
+    pub interposed: u32,
     /// Signals that arrived meanwhile (set by the handler, cleared by who delivers).
     pub pending_signals: AtomicU32,
     /// While positive, reads/writes/synchronization of this strand are not looked at.
@@ -165,7 +174,7 @@ const _: () = {
     assert!(core::mem::offset_of!(Strand, read_lists) == 56);
 };
 
-const NO_SITE: Site = Site { place: Place(0), caller: StackId(0), locks: LockSetId(0), seq: 0 };
+const NO_SITE: Site = Site { place: Place(0), context: 0, seq: 0 };
 const NO_LOCK_STEP: (LockStep, LockSetId) =
     (LockStep { set: LockSetId(0), lock: SyncId(0), taken_at: StackId(0), shared: false }, LockSetId(0));
 const NO_CALL: Call = Call { pc: 0, caller: StackId(0), callee: StackId(0) };
@@ -184,9 +193,11 @@ impl Strand {
             frames_base: core::ptr::null_mut(),
             read_lists: [0; READ_LISTS],
             read_lists_set: false,
+            step_first: 0,
             seq: 0,
             slot: 0,
             inside: 0,
+            interposed: 0,
             pending_signals: AtomicU32::new(0),
             ignore_reads: 1,
             ignore_writes: 1,
@@ -278,6 +289,7 @@ impl Strand {
         if self.seq >= SEQ_MAX {
             sys::die("a thread made more than 68 thousand million recorded accesses");
         }
+        self.step_first = self.seq + 1;
         self.step_base = entry::stamp(self.slot, self.seq + 1);
         self.step_span = (SEQ_MAX - self.seq) << SEQ_SHIFT;
         if self.read_lists_set {
@@ -299,20 +311,26 @@ impl Strand {
     }
 
     /// The number of this place in the present step, a new one if the step has not been there.
-    #[inline]
+    #[inline(always)]
     pub fn number(&mut self, rt: &Runtime, place: Place) -> u64 {
         let caller = self.stack(rt);
-        let hash = (place.0 ^ (place.0 >> 48) ^ (caller.0 as u64) << 17).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56;
-        let site = &self.sites[hash as usize % SITES];
-        let first = self.step_base << 16 >> (16 + SEQ_SHIFT);
-        if site.place == place && site.caller == caller && site.locks == self.locks && site.seq >= first {
+        let context = context(caller, self.locks);
+        let index = (place.0 ^ place.0 >> 8 ^ context >> 32) as usize % SITES;
+        let site = &self.sites[index];
+        if site.place == place && site.context == context && site.seq >= self.step_first {
             return site.seq;
         }
+        self.new_number(rt, place, caller, index)
+    }
+
+    #[inline(never)]
+    fn new_number(&mut self, rt: &Runtime, place: Place, caller: StackId, index: usize) -> u64 {
         let seq = self.append(rt, Record { place, caller, locks: self.locks });
-        self.sites[hash as usize % SITES] = Site { place, caller, locks: self.locks, seq };
+        self.sites[index] = Site { place, context: context(caller, self.locks), seq };
         seq
     }
 
+    #[inline(always)]
     fn append(&mut self, rt: &Runtime, record: Record) -> u64 {
         let seq = self.seq + 1;
         if seq.is_multiple_of(CHUNK as u64) || self.chunk.is_null() {

@@ -12,7 +12,7 @@ use deadheat_detect::entry::{MASK, PLAIN, WRITE};
 use crate::abi::tls;
 use crate::access;
 use crate::cell::Cell;
-use crate::history::Touch;
+use crate::history::{Place, Touch};
 use crate::runtime::RT;
 use crate::strand::{READ_LISTS, READ_LISTS_SHIFT, Strand};
 
@@ -32,15 +32,24 @@ extern "C" fn slow_write(addr: usize, pc: u64, size: usize) {
 }
 
 /// The fast path found the cell, but nothing there that settles the access.
-unsafe extern "C" fn unsettled(addr: usize, need: u64, s: &mut Strand, cell: *mut Cell, pc: u64) {
+unsafe extern "C" fn unsettled(addr: usize, need: u64, s: &mut Strand, cell: *mut Cell, pc: u64, kind: u64) {
     // SAFETY: the fast path got strand and cell where everybody gets them.
-    unsafe { access::unsettled(&RT, s, addr, cell, need, pc) };
+    unsafe { access::unsettled(&RT, s, addr, cell, need, pc, kind) };
 }
 
 /// The same for two whole cells in a row, of which one at least is not settled.
-unsafe extern "C" fn unsettled_wide(addr: usize, need: u64, s: &mut Strand, cell: *mut Cell, pc: u64) {
+unsafe extern "C" fn unsettled_wide(addr: usize, need: u64, s: &mut Strand, cell: *mut Cell, pc: u64, kind: u64) {
     // SAFETY: as above; both cells lie in one block.
-    unsafe { access::unsettled_wide(&RT, s, addr, cell, need, pc) };
+    unsafe { access::unsettled_wide(&RT, s, addr, cell, need, pc, kind) };
+}
+
+/// A size that the assembler templates have as text.
+const fn size(text: &str) -> u64 {
+    match text.as_bytes() {
+        [d] => (*d - b'0') as u64,
+        [t, d] => (*t - b'0') as u64 * 10 + (*d - b'0') as u64,
+        _ => panic!("sizes have one or two digits"),
+    }
 }
 
 /// Loads the strand into rdx and the cell's address into rax; jumps to 9 if there is no block.
@@ -117,6 +126,7 @@ macro_rules! slow_tail {
     ($size:literal) => {
         concat!("8: mov rcx, rax
                  mov r8, qword ptr [rsp]
+                 movabs r9, {place}
                  jmp {unsettled}
                  9: mov rsi, qword ptr [rsp]
                  mov edx, ", $size, "
@@ -142,7 +152,7 @@ macro_rules! small_hooks {
                 check_cell!(read, "0"),
                 "ret",
                 slow_tail!($size),
-                kind = const READ, slow = sym slow_read, unsettled = sym unsettled,
+                kind = const READ, slow = sym slow_read, unsettled = sym unsettled, place = const Place::new(0, Touch::Read, size($size)).0,
                 lists_shift = const READ_LISTS_SHIFT, lists_mask = const READ_LISTS - 1
             )
         }
@@ -161,7 +171,7 @@ macro_rules! small_hooks {
                 check_cell!(write, "0"),
                 "ret",
                 slow_tail!($size),
-                kind = const WRITTEN, slow = sym slow_write, unsettled = sym unsettled
+                kind = const WRITTEN, slow = sym slow_write, unsettled = sym unsettled, place = const Place::new(0, Touch::Write, size($size)).0
             )
         }
     )* };
@@ -187,7 +197,7 @@ macro_rules! whole_hooks {
                 $(check_cell!(read, $cell),)*
                 "ret",
                 slow_tail!($size),
-                need = const MASK | READ, slow = sym slow_read, unsettled = sym $unsettled,
+                need = const MASK | READ, slow = sym slow_read, unsettled = sym $unsettled, place = const Place::new(0, Touch::Read, size($size)).0,
                 lists_shift = const READ_LISTS_SHIFT, lists_mask = const READ_LISTS - 1
             )
         }
@@ -203,7 +213,7 @@ macro_rules! whole_hooks {
                 $(check_cell!(write, $cell),)*
                 "ret",
                 slow_tail!($size),
-                need = const MASK | WRITTEN, slow = sym slow_write, unsettled = sym $unsettled,
+                need = const MASK | WRITTEN, slow = sym slow_write, unsettled = sym $unsettled, place = const Place::new(0, Touch::Write, size($size)).0,
             )
         }
     )* };

@@ -25,6 +25,8 @@ use crate::sys;
 
 mod list;
 mod memo;
+#[cfg(test)]
+mod tests;
 
 /// Two words of shadow for 8 bytes of the program.
 #[repr(C, align(16))]
@@ -35,28 +37,36 @@ pub struct Cell {
 
 const _: () = assert!(size_of::<Cell>() == 16);
 
-/// How many races one access reports at most; further ones on the same cell are the same bug or come again.
-pub const MOST_RACES: usize = 4;
+/// So many races of one access in one cell are told, whichever they are; after that only those on further bytes.
+const TOLD_FREELY: usize = 4;
+/// The first race told is on one byte at least, which leaves seven to be told.
+pub const MOST_RACES: usize = TOLD_FREELY + 7;
 
-/// The older sides of the races that one access found in one cell.
+/// The older sides of the races that one access found in one cell: every byte that races is in one of them.
 #[derive(Clone, Copy)]
 pub struct Races {
     pub older: [Entry; MOST_RACES],
     pub count: usize,
+    /// The bytes that the races so far are on; only believable if there are any.
+    bytes: u8,
 }
 
 impl Races {
-    pub const NONE: Races = Races { older: [Entry::EMPTY; MOST_RACES], count: 0 };
+    pub const NONE: Races = Races { older: [Entry::EMPTY; MOST_RACES], count: 0, bytes: 0 };
 
+    #[inline(always)]
     pub fn clear(&mut self) {
         self.count = 0;
     }
 
     #[cold]
-    fn add(&mut self, older: Entry) {
-        if self.count < MOST_RACES {
+    fn add(&mut self, older: Entry, new: Entry) {
+        let known = if self.count == 0 { 0 } else { self.bytes };
+        let bytes = older.mask() & new.mask();
+        if self.count < TOLD_FREELY || bytes & !known != 0 {
             self.older[self.count] = older;
             self.count += 1;
+            self.bytes = known | bytes;
         }
     }
 }
@@ -162,6 +172,16 @@ pub unsafe fn has_list(cell: *const Cell) -> bool {
     unsafe { (*cell).first.load(Ordering::Relaxed) & LIST != 0 }
 }
 
+/// The words as the compiler's hooks see them.
+///
+/// # Safety
+/// `cell` must be a cell of the shadow.
+#[cfg(test)]
+pub unsafe fn words(cell: *const Cell) -> Words {
+    // SAFETY: by the contract.
+    unsafe { Words { first: (*cell).first.load(Ordering::Acquire), second: (*cell).second.load(Ordering::Acquire) } }
+}
+
 /// By what right a cell is changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Right {
@@ -200,6 +220,36 @@ pub unsafe fn record(cell: *const Cell, right: Right, memo: &mut Memo, step: &St
     cell.set(second, after);
 }
 
+/// What [`record`] does in the commonest case: the cell has no list, all that it remembers happened before `new`, and no
+/// other entry of the same number is there. False, with nothing changed, in all other cases.
+///
+/// # Safety
+/// As for [`record`] with [`Right::Owner`].
+#[inline(always)]
+pub unsafe fn record_ordered(cell: *const Cell, slot: u16, clock: &Clock, new: u64) -> bool {
+    // SAFETY: by the contract.
+    let cell = unsafe { &*cell };
+    let first = cell.first.load(Ordering::Relaxed);
+    let second = cell.second.load(Ordering::Relaxed);
+    let ordered = |word: u64| {
+        let old = Entry(word);
+        word == 0 || (old.slot() == slot || old.covered_by(clock.get(old.slot()))) && (word ^ new) & !MASK != 0
+    };
+    if first & (LIST | LOCK) != 0 || !ordered(first) || !ordered(second) {
+        return false;
+    }
+    let first_gone = entry::subsumes(Entry(new), Entry(first), true);
+    let second_gone = entry::subsumes(Entry(new), Entry(second), true);
+    let after = match (first_gone, second_gone) {
+        (true, true) => Words { first: new, second: 0 },
+        (true, false) => pair(new, second),
+        (false, true) => pair(new, first),
+        (false, false) => return false,
+    };
+    cell.set(second, after);
+    true
+}
+
 /// What becomes of an old entry beside a new one.
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -213,7 +263,7 @@ enum Fate {
 fn judge(old: Entry, step: &Step, new: Entry, whole: Entry, races: &mut Races) -> Fate {
     let mut covered = step.covers(old);
     if entry::races(old, new, covered) {
-        races.add(old);
+        races.add(old, new);
         // The race is told; from here on the newer access stands for both, if it touches as much.
         covered = true;
     }
