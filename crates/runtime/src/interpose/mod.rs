@@ -248,6 +248,11 @@ pub struct Call {
     /// Where it was called.
     pub pc: u64,
     depth: usize,
+    /// How many other calls it lies in.
+    outer: u32,
+    /// In a static program the C library's own calls of `memcpy` and its kin come to us too. They touch what the program
+    /// knows nothing of, under locks that we do not see.
+    nested: bool,
 }
 
 impl Call {
@@ -256,14 +261,16 @@ impl Call {
         let pc = tls::caller();
         // What the C library calls on our own behalf is none of the program's doing.
         let mut strand = tls::me().filter(|s| s.inside == 0);
-        let mut depth = 0;
+        let (mut depth, mut outer) = (0, 0);
         if let Some(s) = &mut strand {
             depth = s.depth();
+            outer = s.interposed;
+            s.interposed += 1;
             s.enter();
             s.push_frame(&RT, pc);
             access::leave(s);
         }
-        Call { strand, here, pc, depth }
+        Call { strand, here, pc, depth, outer, nested: cfg!(feature = "wrap") && outer > 0 }
     }
 
     /// Runs `f` for what the caller's line itself does, without a frame of its own. `tls::caller` must be set.
@@ -272,7 +279,8 @@ impl Call {
         let pc = tls::caller();
         if let Some(strand) = tls::me().filter(|s| s.inside == 0) {
             let depth = strand.depth();
-            f(&mut Call { strand: Some(strand), here: pc, pc, depth });
+            let outer = strand.interposed;
+            f(&mut Call { strand: Some(strand), here: pc, pc, depth, outer, nested: false });
         }
     }
 
@@ -304,6 +312,9 @@ impl Call {
 
     pub fn touches(&mut self, p: *const c_void, bytes: usize, touch: Touch) {
         let here = self.here;
+        if self.nested {
+            return;
+        }
         if let Some(s) = self.strand() {
             access::access_range(&RT, s, p as usize, bytes, touch, here);
         }
@@ -342,6 +353,7 @@ impl Drop for Call {
     fn drop(&mut self) {
         if let Some(s) = &mut self.strand {
             s.set_depth(self.depth);
+            s.interposed = self.outer;
         }
     }
 }
