@@ -10,7 +10,7 @@ use deadheat_gpu::frontend::session::{LaunchReport, check_ptx};
 
 const CO: &str =
     "--kernel cocluster --grid 8 --block 256 --shared 4096 --arg f32:65536:random=1,50";
-const EM: &str = "--kernel em --arg f32:65536:random=1,50 --arg 65536 --arg f32:8:iota --arg f32:8:const=1 --arg 8 --arg f32:1024";
+const EM: &str = "--kernel em --arg f32:65536:random=1,8 --arg 65536 --arg f32:8:iota --arg f32:8:const=1 --arg 8 --arg f32:1024";
 
 fn run(ptx: &str, options: &str, scheme: Scheme, analyze: bool) -> LaunchReport {
     let args: Vec<String> = std::iter::once("grace.ptx")

@@ -277,6 +277,16 @@ pub unsafe extern "C" fn __cudaLaunchKernel(
     unsafe { cudaLaunchKernel(func, grid, block, args, shared, stream) }
 }
 
+/// Analysis pays for the first launches of a kernel; programs that launch it a thousand times are left to the run.
+fn worth_analyzing(k: &Kernel) -> bool {
+    const LAUNCHES: u32 = 3;
+    get().state.lock().is_ok_and(|mut s| {
+        let n = s.analyzed.entry(k.name.clone()).or_insert(0);
+        *n += 1;
+        *n <= LAUNCHES
+    })
+}
+
 /// # Safety
 /// As for `cudaLaunchKernel`.
 unsafe fn launch(
@@ -343,7 +353,7 @@ unsafe fn launch(
     };
     let mut found = Vec::new();
     let mut plan = Vec::new();
-    if rt.analyze && rt.options.scheme != check::Scheme::Off {
+    if rt.analyze && rt.options.scheme != check::Scheme::Off && worth_analyzing(k) {
         let a = crate::analyze::run(&scene, &l);
         found = a.findings;
         plan = a.plan;

@@ -24,6 +24,8 @@ pub struct State {
     /// Host address of a device variable to its name, module and size.
     pub vars: HashMap<usize, (usize, String, u64)>,
     pub launches: u64,
+    /// How often each kernel was analyzed.
+    pub analyzed: HashMap<String, u32>,
 }
 
 pub struct Runtime {

@@ -59,7 +59,7 @@ pub fn instrument(
         _ => true,
     };
     if let Some(k) = only
-        && !module.kernels().any(|f| wanted(f))
+        && !module.kernels().any(wanted)
     {
         return Err(PtxError::new(1, format!("no kernel `{k}`")));
     }
