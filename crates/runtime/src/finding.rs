@@ -33,11 +33,31 @@ struct Seen {
 /// All findings so far.
 pub struct Findings {
     seen: Locked<HashTable<Seen>>,
+    /// In unit tests races are kept here instead of being told.
+    #[cfg(test)]
+    pub observed: Locked<Vec<Observed>>,
+}
+
+/// A race with all that its report would stand on.
+#[cfg(test)]
+#[derive(Clone, Copy, Debug)]
+pub struct Observed {
+    pub addr: usize,
+    pub new: Entry,
+    pub old: Entry,
+    pub newer: Option<Record>,
+    pub older: Option<Record>,
+    pub new_thread: ThreadId,
+    pub old_thread: ThreadId,
 }
 
 impl Findings {
     pub const fn new() -> Self {
-        Findings { seen: Locked::new(HashTable::new()) }
+        Findings {
+            seen: Locked::new(HashTable::new()),
+            #[cfg(test)]
+            observed: Locked::new(Vec::new()),
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -74,6 +94,15 @@ impl Findings {
         if !out.bytes.is_empty() {
             rt.stream.lines(rt, &out.bytes);
         }
+    }
+
+    /// Keeps a race for a unit test, which is told nothing else.
+    #[cfg(test)]
+    fn observe(&self, rt: &Runtime, addr: usize, (new, newer): (Entry, Option<Record>), (old, older): (Entry, Option<Record>)) -> bool {
+        let thread = |e: Entry| rt.histories.of(e.slot()).owner(e.seq());
+        let seen = Observed { addr, new, old, newer, older, new_thread: thread(new), old_thread: thread(old) };
+        self.observed.lock().push(seen);
+        true
     }
 
     /// Calls `f` for each lock that is held over a fork.
@@ -180,6 +209,10 @@ pub fn race(rt: &Runtime, s: &mut Strand, addr: usize, new: Entry, old: Entry) {
     let newer = rt.histories.of(new.slot()).record(new.seq());
     if older.is_none() || newer.is_none() {
         rt.losses.count(Loss::History);
+    }
+    #[cfg(test)]
+    if rt.findings.observe(rt, addr, (new, newer), (old, older)) {
+        return;
     }
     let full_stack = |r: &Option<Record>| r.map_or(StackId(0), |r| rt.stacks.push(r.caller, r.place.pc()));
     let (new_stack, old_stack) = (full_stack(&newer), full_stack(&older));

@@ -48,6 +48,9 @@ pub mod sys;
 pub mod threads;
 pub mod timeline;
 
+#[cfg(test)]
+mod exact;
+
 #[cfg(feature = "export")]
 pub mod abi;
 #[cfg(feature = "export")]
