@@ -11,6 +11,7 @@ use crate::intern::StackId;
 use crate::json::Json;
 use crate::locks::Mode;
 use crate::loss::Loss;
+use crate::owner;
 use crate::runtime::Runtime;
 use crate::strand::Strand;
 use crate::sync::{Locked, SpinLock};
@@ -110,11 +111,16 @@ impl Findings {
         f(self.seen.spin());
     }
 
+    /// In the child of a fork: it counts for itself, and keeps the numbers of what its parent has told.
+    ///
     /// # Safety
     /// No other thread may exist.
     pub unsafe fn after_fork(&self) {
         // SAFETY: by the contract.
         unsafe { self.seen.force_unlock() };
+        for seen in self.seen.lock().iter_mut() {
+            (seen.count, seen.told) = (0, 0);
+        }
     }
 }
 
@@ -288,12 +294,18 @@ pub fn memory(rt: &Runtime, out: &mut Json, threads: &mut Vec<ThreadId>, addr: u
             stack(rt, out, at);
             out.close(b'}');
         }
-    } else if let Some((thread, low, high)) = stack_of(rt, addr) {
-        threads.push(thread);
-        out.text("stack").key("thread").number(thread.0 as u64).key("start").number(low as u64).key("end").number(high as u64);
-    } else if let Some(thread) = tls_of(rt, addr) {
+    } else if let Some(on) = owner::on_stack(rt, addr) {
+        threads.push(on.thread);
+        out.text("stack").key("thread").number(on.thread.0 as u64).key("start").number(on.low as u64).key("end").number(on.high as u64);
+        if let Some(frame) = on.frame {
+            out.key("frame").number(frame.end as u64).key("stack").numbers(frame.stack.into_iter());
+        }
+    } else if let Some((thread, below)) = owner::thread_local(rt, addr) {
         threads.push(thread);
         out.text("tls").key("thread").number(thread.0 as u64);
+        if let Some(below) = below {
+            out.key("below").number(below as u64);
+        }
     } else if rt.modules.find(addr as u64).is_some() {
         out.text("global");
     } else if let Some((start, size)) = mapping(addr) {
@@ -315,38 +327,6 @@ fn mapping(addr: usize) -> Option<(usize, usize)> {
         let _ = addr;
         None
     }
-}
-
-fn stack_of(rt: &Runtime, addr: usize) -> Option<(ThreadId, usize, usize)> {
-    let mut found = None;
-    rt.threads.each(|id, t| {
-        if !t.strand.is_null() {
-            // SAFETY: a strand in the registry lives while its lock is held; the bounds are set before it is there.
-            let os = unsafe { (*t.strand).os };
-            if (os.stack_low..os.stack_high).contains(&addr) && tls_range(&os).is_none_or(|r| !r.contains(&addr)) {
-                found = Some((id, os.stack_low, os.stack_high));
-            }
-        }
-    });
-    found
-}
-
-fn tls_range(os: &crate::strand::OsThread) -> Option<core::ops::Range<usize>> {
-    if os.tls_low < os.tls_high { Some(os.tls_low..os.tls_high) } else { None }
-}
-
-fn tls_of(rt: &Runtime, addr: usize) -> Option<ThreadId> {
-    let mut found = None;
-    rt.threads.each(|id, t| {
-        if !t.strand.is_null() {
-            // SAFETY: as in `stack_of`.
-            let os = unsafe { (*t.strand).os };
-            if tls_range(&os).is_some_and(|r| r.contains(&addr)) {
-                found = Some(id);
-            }
-        }
-    });
-    found
 }
 
 /// Writes the synchronizations of both threads around the two accesses, in the order in which they likely happened.
@@ -372,9 +352,14 @@ fn timeline(rt: &Runtime, out: &mut Json, sides: [(Entry, ThreadId); 2]) {
                 out.key("what").text("access").key("access").number(side as u64);
             }
             Some(event) => {
-                out.key("what").text(event.what).key("object").number(event.object.0 as u64);
-                if let Some((addr, kind, _)) = rt.syncs.describe(event.object) {
-                    out.key("addr").number(addr).key("type").text(kind.name());
+                out.key("what").text(event.what);
+                if matches!(event.what, "create" | "join") {
+                    out.key("peer").number(event.object.0 as u64);
+                } else {
+                    out.key("object").number(event.object.0 as u64);
+                    if let Some((addr, kind, _)) = rt.syncs.describe(event.object) {
+                        out.key("addr").number(addr).key("type").text(kind.name());
+                    }
                 }
                 out.key("stack");
                 stack(rt, out, event.stack);

@@ -36,6 +36,7 @@ pub mod misuse;
 pub mod modules;
 pub mod options;
 pub mod ordering;
+pub mod owner;
 pub mod pages;
 pub mod runtime;
 pub mod shadow;
@@ -61,6 +62,18 @@ pub(crate) fn linked_in_collector() -> Option<&'static [u8]> {
     #[cfg(feature = "export")]
     {
         abi::weak::collector_path()
+    }
+    #[cfg(not(feature = "export"))]
+    {
+        None
+    }
+}
+
+/// What the program itself wants not to be told.
+pub(crate) fn own_suppressions() -> Option<&'static [u8]> {
+    #[cfg(feature = "export")]
+    {
+        abi::weak::default_suppressions()
     }
     #[cfg(not(feature = "export"))]
     {

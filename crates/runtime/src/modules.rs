@@ -1,8 +1,9 @@
 //! The program's executable and libraries: where they are mapped, and which of them carry the compiler's hooks.
 
 use core::ffi::{c_char, c_int, c_void};
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
+use std_alloc::boxed::Box;
 use std_alloc::vec::Vec;
 
 use crate::json::Json;
@@ -17,6 +18,8 @@ struct PhdrInfo {
     phnum: u16,
     adds: u64,
     subs: u64,
+    tls_module: usize,
+    tls_data: usize,
 }
 
 #[repr(C)]
@@ -46,7 +49,12 @@ pub struct Module {
     pub start: u64,
     pub end: u64,
     pub build_id: Vec<u8>,
+    /// How far below every thread's thread pointer its thread-local variables begin, if it has any there.
+    pub tls: Option<usize>,
 }
+
+/// Thread-local variables this far below the thread pointer are not in its block but in one of their own.
+const FARTHEST_TLS: usize = 1 << 20;
 
 /// All modules, as of the last look.
 pub struct Modules {
@@ -66,6 +74,11 @@ impl Modules {
     pub fn each_lock(&self, f: &dyn Fn(&SpinLock)) {
         f(self.known.spin());
         f(self.instrumented.spin());
+    }
+
+    /// In the child of a fork: all are told again, for it.
+    pub fn after_fork(&self) {
+        self.known.lock().clear();
     }
 
     /// The module with code at `pc` is instrumented.
@@ -112,7 +125,11 @@ impl Modules {
             let hex: Vec<u8> =
                 module.build_id.iter().flat_map(|b| [b"0123456789abcdef"[(b >> 4) as usize], b"0123456789abcdef"[(b & 15) as usize]]).collect();
             out.string(&hex).key("instrumented");
-            out.boolean(instrumented.iter().any(|pc| (module.start..module.end).contains(pc))).end_line();
+            out.boolean(instrumented.iter().any(|pc| (module.start..module.end).contains(pc)));
+            if let Some(tls) = module.tls {
+                out.key("tls").number(tls as u64);
+            }
+            out.end_line();
             known.push(module);
         }
     }
@@ -124,17 +141,35 @@ impl Default for Modules {
     }
 }
 
-/// The path of this program's executable.
+/// The path of this program's executable, as it was at its start: later it may be out of reach.
 pub fn own_path() -> Vec<u8> {
+    static PATH: AtomicPtr<Vec<u8>> = AtomicPtr::new(core::ptr::null_mut());
+    let known = PATH.load(Ordering::Acquire);
+    if !known.is_null() {
+        // SAFETY: put there below, never freed.
+        return unsafe { (*known).clone() };
+    }
     let mut buffer = [0u8; 4096];
     // SAFETY: a terminated path and a buffer of that length.
     let n = unsafe {
-        sys::syscall(sys::nr::READLINK, [c"/proc/self/exe".as_ptr() as usize, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0])
+        sys::syscall(sys::nr::READLINK, [c"/proc/thread-self/exe".as_ptr() as usize, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0])
     };
-    buffer[..n.max(0) as usize].to_vec()
+    let path = buffer[..n.max(0) as usize].to_vec();
+    if n > 0 {
+        PATH.store(Box::into_raw(Box::new(path.clone())), Ordering::Release);
+    }
+    path
 }
 
-extern "C" fn each_module(info: *const PhdrInfo, _size: usize, data: *mut c_void) -> c_int {
+/// This thread's thread pointer, from which the places of thread-local variables are counted.
+fn thread_pointer() -> usize {
+    let pointer: usize;
+    // SAFETY: the first word there is its own address, by the ABI.
+    unsafe { core::arch::asm!("mov {}, qword ptr fs:[0]", out(reg) pointer, options(nostack, readonly, preserves_flags)) };
+    pointer
+}
+
+extern "C" fn each_module(info: *const PhdrInfo, size: usize, data: *mut c_void) -> c_int {
     // SAFETY: the loader hands a valid entry, `data` is the vector of `announce`.
     unsafe {
         let info = &*info;
@@ -146,7 +181,11 @@ extern "C" fn each_module(info: *const PhdrInfo, _size: usize, data: *mut c_void
             start: u64::MAX,
             end: 0,
             build_id: Vec::new(),
+            tls: None,
         };
+        if size >= size_of::<PhdrInfo>() && info.tls_data != 0 {
+            module.tls = thread_pointer().checked_sub(info.tls_data).filter(|&below| below < FARTHEST_TLS);
+        }
         for phdr in phdrs {
             let at = info.addr + phdr.vaddr;
             if phdr.kind == PT_LOAD {

@@ -1,7 +1,7 @@
 //! The line to the collector: who listens, and how it is started if nobody does. See docs/raw-stream.md.
 
 use core::ffi::c_char;
-use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
 use std_alloc::vec::Vec;
 
@@ -23,6 +23,8 @@ pub struct Stream {
     collector: AtomicU32,
     /// Lines are sent whole, one after another.
     sending: Locked<()>,
+    /// A fork shares the stream: each line says whose it is.
+    shared: AtomicBool,
 }
 
 unsafe extern "C" {
@@ -73,11 +75,13 @@ fn keep_to_ourselves(fd: i32) {
 
 impl Stream {
     pub const fn new() -> Self {
-        Stream { fd: AtomicI32::new(UNCONNECTED), collector: AtomicU32::new(0), sending: Locked::new(()) }
+        Stream { fd: AtomicI32::new(UNCONNECTED), collector: AtomicU32::new(0), sending: Locked::new(()), shared: AtomicBool::new(false) }
     }
 
     /// Connects if `deadheat run` started us, or if the options must be known before main.
     pub fn start(&self, rt: &Runtime) {
+        // Looked up now: once the first thread has ended, or the program has locked itself in, it cannot be.
+        modules::own_path();
         if let Some(fd) = env(b"DEADHEAT_FD").and_then(|v| core::str::from_utf8(v).ok()?.parse::<i32>().ok()) {
             self.fd.store(fd, Ordering::Release);
             keep_to_ourselves(fd);
@@ -98,6 +102,9 @@ impl Stream {
             out.string(&arg);
         }
         out.close(b']').key("runtime").text(env!("CARGO_PKG_VERSION")).end_line();
+        if let Some(text) = crate::own_suppressions().filter(|text| !text.is_empty()) {
+            out.event("suppressions").key("text").string(text).end_line();
+        }
         self.send(&out.bytes);
     }
 
@@ -143,6 +150,24 @@ impl Stream {
     }
 
     fn send(&self, bytes: &[u8]) {
+        if !self.shared.load(Ordering::Relaxed) {
+            return self.send_as_is(bytes);
+        }
+        // One at a time: the kernel keeps what is sent at once together, and the other process sends, too.
+        for line in bytes.split_inclusive(|&c| c == b'\n') {
+            if line.starts_with(b"{\"event\":\"fork\"") || line.starts_with(b"{\"event\":\"start\"") {
+                self.send_as_is(line);
+            } else if let Some(rest) = line.strip_prefix(b"{") {
+                let mut tagged = Json::new();
+                tagged.open(b'{').key("pid").number(sys::getpid() as u64);
+                tagged.bytes.push(b',');
+                tagged.bytes.extend_from_slice(rest);
+                self.send_as_is(&tagged.bytes);
+            }
+        }
+    }
+
+    fn send_as_is(&self, bytes: &[u8]) {
         match self.fd.load(Ordering::Acquire) {
             UNCONNECTED => {}
             NOBODY => {
@@ -195,12 +220,20 @@ impl Stream {
         f(self.sending.spin());
     }
 
+    /// The process is about to be two, before or after: if somebody listens, he hears both.
+    pub fn forked(&self) {
+        if self.connected() {
+            self.shared.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// In the child of a fork: the collector is its parent's child, not ours, and goes on to listen.
     ///
     /// # Safety
     /// No other thread may exist.
     pub unsafe fn after_fork(&self) {
         self.collector.store(0, Ordering::Release);
+        self.forked();
         // SAFETY: by the contract.
         unsafe { self.sending.force_unlock() };
     }
@@ -233,7 +266,7 @@ fn arguments() -> Vec<Vec<u8>> {
     let mut text = Vec::new();
     let mut buffer = [0u8; 1024];
     // SAFETY: a terminated path.
-    let fd = unsafe { sys::syscall(nr::OPEN, [c"/proc/self/cmdline".as_ptr() as usize, 0, 0, 0, 0, 0]) };
+    let fd = unsafe { sys::syscall(nr::OPEN, [c"/proc/thread-self/cmdline".as_ptr() as usize, 0, 0, 0, 0, 0]) };
     if fd < 0 {
         return Vec::new();
     }

@@ -4,7 +4,7 @@ use core::arch::naked_asm;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use crate::abi::{tls, weak};
+use crate::abi::tls;
 use crate::json::Json;
 use crate::intern::StackId;
 use crate::runtime::RT;
@@ -76,11 +76,6 @@ pub fn finish() -> Option<i32> {
     let mut out = Json::new();
     for (loss, count) in RT.losses.all() {
         out.event("loss").key("what").text(loss.sentence()).key("count").number(count).end_line();
-    }
-    if let Some(text) = weak::default_suppressions() {
-        if RT.stream.connected() && !text.is_empty() {
-            out.event("suppressions").key("text").string(text).end_line();
-        }
     }
     if RT.options.stats.on() {
         out.event("stats").key("shadow_bytes").number(RT.shadow.bytes() as u64);

@@ -29,6 +29,7 @@ fn became_child(s: &mut Strand, parent: u32) {
     s.os.tid = sys::gettid();
     let (me, tid) = (s.thread, s.os.tid);
     RT.threads.each(|id, t| {
+        t.announced = false;
         if id == me {
             t.tid = tid;
             // Whoever the thread was in the parent, nobody waits for it here.
@@ -96,6 +97,7 @@ fn back() -> Option<&'static mut Strand> {
 extern "C" fn in_parent() {
     // The lock of findings was taken first: nobody else forks until it is given back.
     if let Some(s) = back() {
+        RT.stream.forked();
         RT.each_lock(&SpinLock::unlock);
         leave(s);
     }

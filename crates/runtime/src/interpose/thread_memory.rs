@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use crate::intern::StackId;
 use crate::locking;
 use crate::runtime::RT;
-use crate::strand::Strand;
+use crate::strand::{OsThread, Strand};
 
 unsafe extern "C" {
     fn pthread_self() -> usize;
@@ -74,6 +74,11 @@ pub fn find(s: &mut Strand) {
     };
     (s.os.stack_low, s.os.stack_high) = (low, low + size);
     (s.os.tls_low, s.os.tls_high) = (pointer - block_below(), pointer + DESCRIPTOR);
+}
+
+/// The thread pointer of a thread that [`find`] looked at.
+pub fn pointer(os: &OsThread) -> usize {
+    os.tls_high - DESCRIPTOR
 }
 
 /// The memory is fresh: the C library uses stacks of finished threads again.

@@ -171,7 +171,7 @@ pub(crate) fn create(
     if detached {
         RT.threads.with(thread, |t| t.fate = Fate::Detached);
     }
-    s.note("create", SyncId(0), at);
+    s.note("create", SyncId(thread.0), at);
     let birth = Box::into_raw(Box::new(Birth { routine, arg, thread }));
     let result = real(out, birth.cast());
     if result == 0 {
@@ -212,7 +212,7 @@ pub(crate) fn join(call: &mut Call, handle: usize, forever: bool, real: impl FnO
     }
     if let (0, Some(thread)) = (result, thread) {
         RT.threads.join(&RT, s, thread);
-        s.note("join", SyncId(0), at);
+        s.note("join", SyncId(thread.0), at);
     }
     leave(s);
     result
@@ -269,7 +269,7 @@ pub(crate) fn report_leaks(s: &mut Strand) {
         finding::report(&RT, s, "thread-leak", finding::key(&[0x1ea4, created.0 as u64]), |out, threads| {
             threads.extend([id, parent]);
             out.key("threads").numbers([id.0 as u64].into_iter());
-            misuse::stacks(&RT, out, &[Line { label: b"created here", thread: parent, stack: created, lock: SyncId(0) }]);
+            misuse::stacks(&RT, out, &[Line { label: b"created here", thread: id, stack: created, lock: SyncId(0) }]);
             out.key("text").text("the thread was neither joined nor detached when the program ended");
         });
     }
