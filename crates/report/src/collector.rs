@@ -72,6 +72,16 @@ struct Seen {
     count: u64,
 }
 
+/// What is known of one process; a fork begins with a copy of what its parent was.
+#[derive(Clone, Default)]
+struct Process {
+    pid: u64,
+    /// Index of the process that forked it.
+    parent: Option<usize>,
+    threads: HashMap<u64, Thread>,
+    created: HashMap<u64, Vec<Symbolized>>,
+}
+
 /// Makes a [`Report`] out of the raw stream.
 pub struct Collector {
     settings: Settings,
@@ -80,18 +90,17 @@ pub struct Collector {
     ended: Option<Option<i32>>,
     program: Program,
     runtime_version: String,
-    /// Process the lines are about: 0 is the one that was started, then one per fork.
-    process: u32,
-    fork_pid: Option<u64>,
-    threads: HashMap<u64, Thread>,
-    created: HashMap<u64, Vec<Symbolized>>,
-    all_threads: Vec<(u32, u64)>,
-    listed_threads: HashMap<(u32, u64), Thread>,
+    /// The process that was started, then one per fork.
+    processes: Vec<Process>,
+    /// Index of the one that the line at hand is about.
+    process: usize,
+    /// In the order in which they were told.
+    all_threads: Vec<(usize, u64)>,
     modules: Vec<Module>,
     known_modules: HashSet<String>,
     slots: Vec<Slot>,
     keys: HashMap<Key, usize>,
-    seen: HashMap<(u32, u64), Seen>,
+    seen: HashMap<(usize, u64), Seen>,
     shown: u64,
     losses: Vec<Loss>,
     unreadable: Option<String>,
@@ -108,12 +117,9 @@ impl Collector {
             ended: None,
             program: Program::default(),
             runtime_version: String::new(),
+            processes: vec![Process::default()],
             process: 0,
-            fork_pid: None,
-            threads: HashMap::new(),
-            created: HashMap::new(),
             all_threads: Vec::new(),
-            listed_threads: HashMap::new(),
             modules: Vec::new(),
             known_modules: HashSet::new(),
             slots: Vec::new(),
@@ -147,6 +153,9 @@ impl Collector {
         if line.trim().is_empty() {
             return Reply::Nothing;
         }
+        if let Some(pid) = raw::sender(line) {
+            self.switch(pid);
+        }
         match raw::parse(line) {
             Ok(event) => self.event(event),
             Err(error) => {
@@ -168,9 +177,9 @@ impl Collector {
             Event::Module(module) => self.module(&module),
             Event::Thread(thread) => self.thread(thread),
             Event::ThreadName { id, name } => {
-                let listed = self.listed_threads.get_mut(&(self.process, id));
-                for thread in self.threads.get_mut(&id).into_iter().chain(listed) {
-                    thread.name.clone_from(&name);
+                let threads = &mut self.processes[self.process].threads;
+                if let Some(thread) = threads.get_mut(&id) {
+                    thread.name = name;
                 }
             }
             Event::Suppressions { text } => {
@@ -180,30 +189,65 @@ impl Collector {
                 }
             }
             Event::Finding(finding) => return self.finding(*finding),
-            Event::Again { id, count } => {
-                if let Some(seen) = self.seen.get_mut(&(self.process, id)) {
-                    seen.count = seen.count.max(count);
-                }
-            }
+            Event::Again { id, count } => self.again(id, count),
             Event::Loss { what, count } => self.set_loss(what, count),
             Event::Note { text } => self.note(text),
-            Event::Fork { pid } => {
-                self.process = self.process.saturating_add(1);
-                self.fork_pid = Some(pid);
-            }
+            Event::Fork { pid, parent } => self.fork(pid, parent),
             Event::Stats(counters) => {
                 for (name, value) in counters {
-                    if let Some(number) = value.as_f64() {
+                    if let Some(number) = value.as_f64().filter(|_| name != "pid") {
                         self.stats.insert(name, number);
                     }
                 }
             }
-            Event::End { status } => self.ended = Some(status),
+            Event::End { status } if self.process == 0 => self.ended = Some(status),
+            Event::End { .. } => {}
         }
         Reply::Nothing
     }
 
+    /// The line at hand comes from this process.
+    fn switch(&mut self, pid: u64) {
+        // Numbers of processes are used again: the latest is meant.
+        match self.processes.iter().rposition(|known| known.pid == pid) {
+            Some(process) => self.process = process,
+            None => self.fork(pid, 0),
+        }
+    }
+
+    fn fork(&mut self, pid: u64, parent: u64) {
+        let from = self
+            .processes
+            .iter()
+            .rposition(|known| known.pid == parent && parent != 0)
+            .unwrap_or(self.process);
+        let child = Process {
+            pid,
+            parent: Some(from),
+            ..self.processes[from].clone()
+        };
+        self.process = self.processes.len();
+        self.processes.push(child);
+    }
+
+    /// A finding was seen again, perhaps by a fork of the process that told of it.
+    fn again(&mut self, id: u64, count: u64) {
+        let mut from = Some(self.process);
+        while let Some(process) = from {
+            if let Some(slot) = self.seen.get(&(process, id)).map(|seen| seen.slot) {
+                let seen = self
+                    .seen
+                    .entry((self.process, id))
+                    .or_insert(Seen { slot, count: 0 });
+                seen.count = seen.count.max(count);
+                return;
+            }
+            from = self.processes[process].parent;
+        }
+    }
+
     fn start(&mut self, start: raw::Start) {
+        self.processes[0].pid = start.pid;
         self.started = true;
         if start.version > 1 {
             self.note(format!(
@@ -227,6 +271,7 @@ impl Collector {
             end: module.end,
             build_id: module.build_id.clone(),
             exact: module.exact.clone(),
+            tls: module.tls,
         });
         if self.known_modules.insert(module.path.clone()) {
             self.modules.push(Module {
@@ -251,11 +296,17 @@ impl Collector {
             },
             created: created.iter().map(|entry| entry.frame.clone()).collect(),
         };
-        self.all_threads.push((self.process, raw.id));
-        self.listed_threads
-            .insert((self.process, raw.id), thread.clone());
-        self.created.insert(raw.id, created);
-        self.threads.insert(raw.id, thread);
+        // A fork has its thread from its parent; it is listed once.
+        let process = &mut self.processes[self.process];
+        if process
+            .threads
+            .get(&raw.id)
+            .is_none_or(|known| known.tid != thread.tid)
+        {
+            self.all_threads.push((self.process, raw.id));
+        }
+        process.created.insert(raw.id, created);
+        process.threads.insert(raw.id, thread);
     }
 
     /// Threads inherit the program's name; that tells nothing about them.
@@ -276,8 +327,8 @@ impl Collector {
         let id = raw.id;
         let builder = Builder {
             symbolizer: &mut self.symbolizer,
-            threads: &self.threads,
-            created: &self.created,
+            threads: &self.processes[self.process].threads,
+            created: &self.processes[self.process].created,
             cwd: &self.program.cwd,
         };
         let mut built = match builder.build(raw) {
@@ -311,7 +362,8 @@ impl Collector {
                 self.shown += 1;
                 let number = FindingId(self.shown);
                 built.finding.id = number;
-                built.finding.pid = self.fork_pid;
+                let process = &self.processes[self.process];
+                built.finding.pid = process.parent.map(|_| process.pid);
                 self.slots.push(Slot::Shown(Box::new(built.finding)));
                 Reply::NewFinding {
                     id: Some(number),
@@ -384,7 +436,7 @@ impl Collector {
             threads: self
                 .all_threads
                 .iter()
-                .filter_map(|key| self.listed_threads.remove(key))
+                .filter_map(|(process, id)| self.processes[*process].threads.remove(id))
                 .collect(),
             modules: self.modules,
             losses: self.losses,

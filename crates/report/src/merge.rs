@@ -1,7 +1,7 @@
 //! When two findings are one bug, and how to know it again in another run.
 
 use crate::words;
-use deadheat_model::{Finding, FindingKind, Frame, Memory};
+use deadheat_model::{Access, AccessKind, Finding, FindingKind, Frame, Memory};
 
 /// Two findings with equal keys are one bug: same kind, same innermost places, same memory or locks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -18,18 +18,14 @@ impl Key {
             .accesses
             .iter()
             .map(|access| {
-                format!(
-                    "{} {}",
-                    access.kind.name(),
-                    exact_place(words::top(&access.stack))
-                )
+                let place = exact_place(words::top(&access.stack));
+                format!("{} {place}", sort_of(access))
             })
-            .chain(
-                finding
-                    .stacks
-                    .iter()
-                    .map(|entry| exact_place(words::top(&entry.stack))),
-            )
+            .chain(finding.stacks.iter().map(|entry| match finding.kind {
+                // Who makes threads through a helper of his own still leaks them in different places.
+                FindingKind::ThreadLeak => whole_stack(&entry.stack),
+                _ => exact_place(words::top(&entry.stack)),
+            }))
             .collect();
         if places.is_empty() {
             places = finding
@@ -50,10 +46,26 @@ impl Key {
     }
 }
 
+/// What an access does, as far as that makes another bug of it. Reads and writes do not: compilers make both out of
+/// `x++`, and whichever meets the other thread's first is chance.
+fn sort_of(access: &Access) -> &'static str {
+    match (access.kind, access.atomic) {
+        (AccessKind::Read | AccessKind::Write | AccessKind::ReadWrite, false) => "plain",
+        (AccessKind::Read | AccessKind::Write | AccessKind::ReadWrite, true) => "atomic",
+        (kind, _) => kind.name(),
+    }
+}
+
+fn whole_stack(stack: &[Frame]) -> String {
+    let places: Vec<String> = stack.iter().map(|frame| exact_place(Some(frame))).collect();
+    places.join(" ")
+}
+
 fn exact_place(frame: Option<&Frame>) -> String {
     match frame {
         Some(frame) => match (&frame.file, frame.line) {
-            (Some(file), Some(line)) => format!("{file}:{line}:{}", frame.column.unwrap_or(0)),
+            // No column: `x += y` reads and writes at two of them, and is one mistake.
+            (Some(file), Some(line)) => format!("{file}:{line} {}", frame.function),
             _ => format!(
                 "{}+{:#x}",
                 frame.module.as_deref().unwrap_or_default(),
@@ -111,11 +123,8 @@ pub fn fingerprint(finding: &Finding) -> String {
         .accesses
         .iter()
         .map(|access| {
-            format!(
-                "{} {}",
-                access.kind.name(),
-                loose_place(words::top(&access.stack))
-            )
+            let place = loose_place(words::top(&access.stack));
+            format!("{} {place}", sort_of(access))
         })
         .chain(
             finding

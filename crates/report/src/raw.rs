@@ -38,6 +38,8 @@ pub enum Event {
     },
     Fork {
         pid: u64,
+        #[serde(default)]
+        parent: u64,
     },
     Stats(BTreeMap<String, serde_json::Value>),
     End {
@@ -68,6 +70,8 @@ pub struct Module {
     pub instrumented: bool,
     /// Addresses inside it that stand for an interposed function and are no return addresses.
     pub exact: Vec<u64>,
+    /// How far below each thread's thread pointer its thread-local variables begin; none if it has none there.
+    pub tls: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -130,7 +134,10 @@ pub struct Memory {
     pub thread: Option<u64>,
     pub stack: Vec<u64>,
     pub freed: Option<Freed>,
+    /// Canonical frame address of the function whose frame it lies in; `stack` is that function's.
     pub frame: Option<u64>,
+    /// How far below its thread's thread pointer it lies.
+    pub below: Option<u64>,
     pub fd: Option<i64>,
 }
 
@@ -162,6 +169,13 @@ pub struct LabelledStack {
     pub thread: u64,
     pub stack: Vec<u64>,
     pub lock: Option<Lock>,
+}
+
+/// Which process of a family of forks sent a line: none if there is only one.
+pub fn sender(line: &str) -> Option<u64> {
+    let digits = line.strip_prefix("{\"pid\":")?;
+    let end = digits.find(|c: char| !c.is_ascii_digit())?;
+    digits.get(..end)?.parse().ok()
 }
 
 /// Reads one line.

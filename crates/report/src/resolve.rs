@@ -258,9 +258,12 @@ impl Builder<'_> {
                 memory.thread = raw.thread.map(ThreadId);
                 memory.size = None;
                 memory.start = None;
-                self.name_local(&mut memory, raw, finding);
+                self.name_local(&mut memory, raw);
             }
-            MemoryKind::Tls => memory.thread = raw.thread.map(ThreadId),
+            MemoryKind::Tls => {
+                memory.thread = raw.thread.map(ThreadId);
+                self.name_thread_local(&mut memory, raw);
+            }
             MemoryKind::Fd | MemoryKind::Mapping => {}
         }
         memory.offset = memory
@@ -283,28 +286,33 @@ impl Builder<'_> {
         memory.module = Some(global.module.clone());
     }
 
-    /// The runtime gives the frame address of an access that the stack's owner made; its function's debug info knows
-    /// the variables there.
-    fn name_local(&mut self, memory: &mut Memory, raw: &raw::Memory, finding: &raw::Finding) {
-        let Some(cfa) = raw.frame.filter(|frame| *frame != 0) else {
+    fn name_thread_local(&mut self, memory: &mut Memory, raw: &raw::Memory) {
+        let Some((variable, module)) = raw
+            .below
+            .and_then(|below| self.symbolizer.thread_local(below))
+        else {
             return;
         };
-        let pcs = raw.stack.first().copied().into_iter().chain(
-            finding
-                .accesses
-                .iter()
-                .filter(|access| Some(access.thread) == raw.thread)
-                .filter_map(|access| access.stack.first().copied()),
-        );
-        for pc in pcs {
-            if let Some(variable) = self.symbolizer.local(pc, cfa, memory.address.0) {
-                memory.name = Some(variable.path);
-                memory.object = Some(variable.object);
-                memory.start = Some(Address(variable.start));
-                memory.size = Some(variable.size);
-                memory.declared = variable.declared;
-                return;
-            }
+        memory.name = Some(variable.path);
+        memory.object = Some(variable.object);
+        memory.size = Some(variable.size);
+        memory.declared = variable.declared;
+        memory.module = Some(module);
+    }
+
+    /// The runtime gives the frame that it lies in and a program counter of that frame's function, whose debug info
+    /// knows the variables there.
+    fn name_local(&mut self, memory: &mut Memory, raw: &raw::Memory) {
+        let found = raw
+            .frame
+            .zip(raw.stack.first().copied())
+            .and_then(|(cfa, pc)| self.symbolizer.local(pc, cfa, memory.address.0));
+        if let Some(variable) = found {
+            memory.name = Some(variable.path);
+            memory.object = Some(variable.object);
+            memory.start = Some(Address(variable.start));
+            memory.size = Some(variable.size);
+            memory.declared = variable.declared;
         }
     }
 
@@ -355,7 +363,13 @@ impl Builder<'_> {
                 }
                 None => format!("the stack of {}", owner(memory.thread)),
             },
-            MemoryKind::Tls => format!("thread-local storage of {}", owner(memory.thread)),
+            MemoryKind::Tls => match &memory.name {
+                Some(name) => format!(
+                    "thread-local variable `{name}` of {}{declared}",
+                    owner(memory.thread)
+                ),
+                None => format!("thread-local storage of {}", owner(memory.thread)),
+            },
             MemoryKind::Fd => format!("file descriptor {}", memory.fd.unwrap_or(-1)),
             MemoryKind::Mapping => format!("offset {offset} of mapped memory of {bytes}"),
             MemoryKind::Unknown => format!("memory at {}", memory.address),

@@ -37,6 +37,8 @@ pub struct Image {
     build_id: Vec<u8>,
     functions: Vec<Symbol>,
     objects: Vec<Symbol>,
+    /// Thread-local variables; their addresses are offsets in the module's block.
+    thread_locals: Vec<Symbol>,
     dwarf: Option<Arc<gimli::Dwarf<Bytes>>>,
     context: Option<Context<Bytes>>,
     debug: OnceCell<Option<Debug>>,
@@ -49,9 +51,8 @@ impl Image {
         let cache = open(path)?;
         let file = parse(path, &cache)?;
         let build_id = build_id(&file);
-        let mut functions = Vec::new();
-        let mut objects = Vec::new();
-        collect_symbols(&file, &mut functions, &mut objects);
+        let mut symbols = Symbols::default();
+        symbols.collect(&file);
         let mut dwarf = load_dwarf(&file);
         if dwarf.is_none() {
             let clues = Clues {
@@ -72,14 +73,19 @@ impl Image {
                 if !belongs(&candidate, &separate, &clues) {
                     continue;
                 }
-                collect_symbols(&separate, &mut functions, &mut objects);
+                symbols.collect(&separate);
                 dwarf = load_dwarf(&separate);
                 if dwarf.is_some() {
                     break;
                 }
             }
         }
-        for list in [&mut functions, &mut objects] {
+        let Symbols {
+            mut functions,
+            mut objects,
+            mut thread_locals,
+        } = symbols;
+        for list in [&mut functions, &mut objects, &mut thread_locals] {
             list.sort_by(|a, b| a.start.cmp(&b.start).then(b.size.cmp(&a.size)));
             list.dedup_by_key(|symbol| symbol.start);
         }
@@ -92,6 +98,7 @@ impl Image {
             build_id,
             functions,
             objects,
+            thread_locals,
             dwarf,
             context,
             debug: OnceCell::new(),
@@ -196,15 +203,17 @@ impl Image {
         {
             return Some(variable);
         }
-        let symbol = find(&self.objects, address)?;
-        let (name, _) = named(&symbol.name);
-        Some(Variable {
-            path: name.clone(),
-            object: name,
-            start: symbol.start,
-            size: symbol.size,
-            declared: None,
-        })
+        find(&self.objects, address).map(by_symbol)
+    }
+
+    /// The thread-local variable that covers an offset in this module's block.
+    pub fn thread_local(&self, offset: u64) -> Option<Variable> {
+        if let Some(debug) = self.debug()
+            && let Some(variable) = debug.thread_local(offset)
+        {
+            return Some(variable);
+        }
+        find(&self.thread_locals, offset).map(by_symbol)
     }
 
     /// The variable of the function at `pc` that covers `address`, given the function's canonical frame address.
@@ -216,6 +225,17 @@ impl Image {
         self.debug
             .get_or_init(|| self.dwarf.clone().map(Debug::new))
             .as_ref()
+    }
+}
+
+fn by_symbol(symbol: &Symbol) -> Variable {
+    let (name, _) = named(&symbol.name);
+    Variable {
+        path: name.clone(),
+        object: name,
+        start: symbol.start,
+        size: symbol.size,
+        declared: None,
     }
 }
 
@@ -258,24 +278,36 @@ fn belongs(path: &Path, file: &ObjectFile<'_>, clues: &Clues) -> bool {
     }
 }
 
-fn collect_symbols(file: &ObjectFile<'_>, functions: &mut Vec<Symbol>, objects: &mut Vec<Symbol>) {
-    for symbol in file.symbols().chain(file.dynamic_symbols()) {
-        let list = match symbol.kind() {
-            SymbolKind::Text => &mut *functions,
-            SymbolKind::Data => &mut *objects,
-            _ => continue,
-        };
-        if symbol.address() == 0 || symbol.is_undefined() {
-            continue;
-        }
-        if let Ok(name) = symbol.name()
-            && !name.is_empty()
-        {
-            list.push(Symbol {
-                start: symbol.address(),
-                size: symbol.size(),
-                name: name.to_owned(),
-            });
+/// The names of a file, each sort sorted later.
+#[derive(Default)]
+struct Symbols {
+    functions: Vec<Symbol>,
+    objects: Vec<Symbol>,
+    thread_locals: Vec<Symbol>,
+}
+
+impl Symbols {
+    fn collect(&mut self, file: &ObjectFile<'_>) {
+        for symbol in file.symbols().chain(file.dynamic_symbols()) {
+            let list = match symbol.kind() {
+                SymbolKind::Text => &mut self.functions,
+                SymbolKind::Data => &mut self.objects,
+                SymbolKind::Tls => &mut self.thread_locals,
+                _ => continue,
+            };
+            let nowhere = symbol.address() == 0 && symbol.kind() != SymbolKind::Tls;
+            if nowhere || symbol.is_undefined() {
+                continue;
+            }
+            if let Ok(name) = symbol.name()
+                && !name.is_empty()
+            {
+                list.push(Symbol {
+                    start: symbol.address(),
+                    size: symbol.size(),
+                    name: name.to_owned(),
+                });
+            }
         }
     }
 }

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// One mapped module; a later one replaces what it overlaps.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mapped {
     pub path: String,
     /// Load address minus link address.
@@ -30,6 +30,8 @@ pub struct Mapped {
     pub build_id: String,
     /// Addresses that stand for an interposed function and are no return addresses.
     pub exact: Vec<u64>,
+    /// How far below the thread pointer its thread-local variables begin.
+    pub tls: Option<u64>,
 }
 
 /// Resolves the addresses of one process.
@@ -72,6 +74,10 @@ impl Symbolizer {
     /// A module was loaded.
     pub fn map(&mut self, mut fresh: Mapped) {
         self.exact.extend(fresh.exact.drain(..));
+        // A fork tells again what its parent told.
+        if self.mapped.contains(&fresh) {
+            return;
+        }
         let before = self.mapped.len();
         self.mapped
             .retain(|old| old.end <= fresh.start || fresh.end <= old.start);
@@ -159,6 +165,21 @@ impl Symbolizer {
         let probe = pc.wrapping_sub(1);
         let (mapped, image) = self.image_at(probe)?;
         image?.local(probe.wrapping_sub(mapped.bias), cfa, address)
+    }
+
+    /// The thread-local variable that lies `below` bytes below its thread's thread pointer; its start counts from there,
+    /// too.
+    pub fn thread_local(&mut self, below: u64) -> Option<(Variable, String)> {
+        let mapped = self
+            .mapped
+            .iter()
+            .filter(|module| module.tls.is_some_and(|start| start >= below))
+            .min_by_key(|module| module.tls)?
+            .clone();
+        let offset = mapped.tls? - below;
+        let index = self.image(&mapped)?;
+        let variable = self.images.get(index)?.thread_local(offset)?;
+        Some((variable, mapped.path))
     }
 
     fn image_at(&mut self, address: u64) -> Option<(Mapped, Option<&Image>)> {

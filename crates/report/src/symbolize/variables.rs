@@ -36,6 +36,14 @@ pub struct Debug {
     /// In the order of `.debug_info`.
     pub units: Vec<Unit>,
     globals: Vec<Global>,
+    /// Their starts are offsets in the module's thread-local block.
+    thread_locals: Vec<Global>,
+}
+
+/// Where a variable that is not in a frame lies.
+enum Fixed {
+    At(u64),
+    ThreadLocal(u64),
 }
 
 impl Debug {
@@ -44,6 +52,7 @@ impl Debug {
         let mut debug = Debug {
             units: Vec::new(),
             globals: Vec::new(),
+            thread_locals: Vec::new(),
             dwarf,
         };
         let mut headers = debug.dwarf.units();
@@ -51,20 +60,34 @@ impl Debug {
             if let Ok(unit) = debug.dwarf.unit(header) {
                 let index = debug.units.len();
                 // A unit that cannot be read to its end gives what was read until there.
-                let _ = collect(&debug.dwarf, &unit, index, &mut debug.globals);
+                let _ = collect(
+                    &debug.dwarf,
+                    &unit,
+                    index,
+                    &mut debug.globals,
+                    &mut debug.thread_locals,
+                );
                 debug.units.push(unit);
             }
         }
         debug.globals.sort_by_key(|global| global.start);
+        debug.thread_locals.sort_by_key(|global| global.start);
         debug
     }
 
     /// The global that covers a link-time address.
     pub fn global(&self, address: u64) -> Option<Variable> {
-        let after = self
-            .globals
-            .partition_point(|global| global.start <= address);
-        let global = self.globals.get(after.checked_sub(1)?)?;
+        self.covering(&self.globals, address)
+    }
+
+    /// The thread-local variable that covers an offset in the module's block.
+    pub fn thread_local(&self, offset: u64) -> Option<Variable> {
+        self.covering(&self.thread_locals, offset)
+    }
+
+    fn covering(&self, list: &[Global], address: u64) -> Option<Variable> {
+        let after = list.partition_point(|global| global.start <= address);
+        let global = list.get(after.checked_sub(1)?)?;
         let unit = self.units.get(global.unit)?;
         let die = unit.entry(global.die).ok()?;
         let name = self.qualified(unit, &die, &global.scope)?;
@@ -128,10 +151,9 @@ impl Debug {
                     let Some((_, frame_base)) = base else {
                         continue;
                     };
-                    let Some(offset) = frame_offset(unit, die) else {
+                    let Some(start) = self.in_frame(unit, die, frame_base, cfa) else {
                         continue;
                     };
-                    let start = frame_base.wrapping_add_signed(offset);
                     if start > address {
                         continue;
                     }
@@ -144,6 +166,22 @@ impl Debug {
                     }
                 }
                 _ => {}
+            }
+        }
+        None
+    }
+
+    /// Where in the frame a variable lies, if it is in memory. With optimisation it may be so only in parts of the
+    /// function; then its place is the same in all of them.
+    fn in_frame(&self, unit: &Unit, die: &Die, frame_base: u64, cfa: u64) -> Option<u64> {
+        let value = die.attr_value(gimli::DW_AT_location)?;
+        if let Some(expression) = value.exprloc_value() {
+            return place_in_frame(unit, expression, frame_base, cfa);
+        }
+        let mut list = self.dwarf.attr_locations(unit, value).ok()??;
+        while let Ok(Some(entry)) = list.next() {
+            if let Some(start) = place_in_frame(unit, entry.data, frame_base, cfa) {
+                return Some(start);
             }
         }
         None
@@ -287,7 +325,8 @@ fn collect(
     dwarf: &gimli::Dwarf<Bytes>,
     unit: &Unit,
     index: usize,
-    out: &mut Vec<Global>,
+    globals: &mut Vec<Global>,
+    thread_locals: &mut Vec<Global>,
 ) -> Result<(), gimli::Error> {
     let mut entries = unit.entries_raw(None)?;
     let mut scope: Vec<(isize, UnitOffset)> = Vec::new();
@@ -306,10 +345,15 @@ fn collect(
                 for specification in abbreviation.attributes() {
                     let attribute = entries.read_attribute(*specification)?;
                     if attribute.name() == gimli::DW_AT_location {
-                        start = static_address(dwarf, unit, attribute.value());
+                        start = fixed_place(dwarf, unit, attribute.value());
                     }
                 }
-                if let Some(start) = start.filter(|start| *start != 0) {
+                let place = match start {
+                    Some(Fixed::At(start)) if start != 0 => Some((&mut *globals, start)),
+                    Some(Fixed::ThreadLocal(start)) => Some((&mut *thread_locals, start)),
+                    _ => None,
+                };
+                if let Some((out, start)) = place {
                     out.push(Global {
                         start,
                         unit: index,
@@ -331,9 +375,12 @@ fn collect(
 }
 
 fn operations(unit: &Unit, value: AttributeValue<Bytes>) -> Vec<Operation<Bytes>> {
-    let Some(expression) = value.exprloc_value() else {
-        return Vec::new();
-    };
+    value
+        .exprloc_value()
+        .map_or_else(Vec::new, |expression| steps(unit, expression))
+}
+
+fn steps(unit: &Unit, expression: gimli::Expression<Bytes>) -> Vec<Operation<Bytes>> {
     let mut operations = expression.operations(unit.encoding());
     let mut out = Vec::new();
     while let Ok(Some(operation)) = operations.next() {
@@ -342,29 +389,39 @@ fn operations(unit: &Unit, value: AttributeValue<Bytes>) -> Vec<Operation<Bytes>
     out
 }
 
-fn static_address(
+fn fixed_place(
     dwarf: &gimli::Dwarf<Bytes>,
     unit: &Unit,
     value: AttributeValue<Bytes>,
-) -> Option<u64> {
+) -> Option<Fixed> {
     match *operations(unit, value).as_slice() {
-        [Operation::Address { address }] => Some(address),
-        [Operation::AddressIndex { index }] => dwarf.address(unit, index).ok(),
+        [Operation::Address { address }] => Some(Fixed::At(address)),
+        [Operation::AddressIndex { index }] => dwarf.address(unit, index).ok().map(Fixed::At),
         [
             Operation::Address { address },
             Operation::PlusConstant { value },
-        ] => Some(address.wrapping_add(value)),
+        ] => Some(Fixed::At(address.wrapping_add(value))),
+        [Operation::UnsignedConstant { value }, Operation::TLS] => Some(Fixed::ThreadLocal(value)),
+        [Operation::ConstantIndex { index }, Operation::TLS] => {
+            dwarf.address(unit, index).ok().map(Fixed::ThreadLocal)
+        }
         _ => None,
     }
 }
 
-/// The address that `DW_OP_fbreg` counts from. With a frame pointer that is two words below the canonical frame
-/// address on x86-64 (saved frame pointer and return address).
-fn frame_base(unit: &Unit, die: &Die, cfa: u64) -> Option<u64> {
-    const RBP: gimli::Register = gimli::Register(6);
-    match *operations(unit, die.attr_value(gimli::DW_AT_frame_base)?).as_slice() {
-        [Operation::CallFrameCFA] => Some(cfa),
-        [Operation::Register { register: RBP }] => cfa.checked_sub(16),
+/// The frame pointer of x86-64.
+const RBP: gimli::Register = gimli::Register(6);
+
+/// The address that an expression gives for a variable of a frame. A value that is itself in a register or computed is
+/// in no memory.
+fn place_in_frame(
+    unit: &Unit,
+    expression: gimli::Expression<Bytes>,
+    frame_base: u64,
+    cfa: u64,
+) -> Option<u64> {
+    match *steps(unit, expression).as_slice() {
+        [Operation::FrameOffset { offset }] => Some(frame_base.wrapping_add_signed(offset)),
         [
             Operation::RegisterOffset {
                 register: RBP,
@@ -376,9 +433,19 @@ fn frame_base(unit: &Unit, die: &Die, cfa: u64) -> Option<u64> {
     }
 }
 
-fn frame_offset(unit: &Unit, die: &Die) -> Option<i64> {
-    match *operations(unit, die.attr_value(gimli::DW_AT_location)?).as_slice() {
-        [Operation::FrameOffset { offset }] => Some(offset),
+/// The address that `DW_OP_fbreg` counts from. With a frame pointer that is two words below the canonical frame
+/// address on x86-64 (saved frame pointer and return address).
+fn frame_base(unit: &Unit, die: &Die, cfa: u64) -> Option<u64> {
+    match *operations(unit, die.attr_value(gimli::DW_AT_frame_base)?).as_slice() {
+        [Operation::CallFrameCFA] => Some(cfa),
+        [Operation::Register { register: RBP }] => cfa.checked_sub(16),
+        [
+            Operation::RegisterOffset {
+                register: RBP,
+                offset,
+                ..
+            },
+        ] => Some(cfa.checked_sub(16)?.wrapping_add_signed(offset)),
         _ => None,
     }
 }

@@ -372,7 +372,7 @@ fn others(b: &Built) -> Vec<(&'static str, Value)> {
         &["handler_malloc"]
     )]);
     let mut leak = json!({"kind": "thread-leak", "threads": [2], "text": "the thread was neither joined nor detached"});
-    leak["stacks"] = json!([entry(b, "created here", 0, &["create_two"])]);
+    leak["stacks"] = json!([entry(b, "created here", 2, &["create_two"])]);
     let mut free = json!({"kind": "invalid-free",
         "memory": {"kind": "heap", "addr": 0x7f00_0000_1008_u64, "start": 0x7f00_0000_1000_u64, "size": 64,
                    "thread": 0, "stack": b.stack(&["open_book", "main_open_book"])}});
