@@ -1,8 +1,8 @@
 //! What every sequence number stands for: where the access was made, by which calls, and with which locks held.
 //!
 //! A shadow cell remembers only (slot, number). The history of a slot maps the number back to a [`Record`], so both
-//! stacks of a race are always there. Records are written once per (step, place in the code), kept in chunks, and a
-//! chunk that no cell names any more is freed by [`crate::runtime::Runtime::collect_history`].
+//! stacks of a race are always there. Records are written once per (step, place in the code) and kept in chunks; those that no
+//! cell names any more are given up by [`crate::collect`].
 //!
 //! | who | may |
 //! |---|---|
@@ -13,6 +13,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use std_alloc::boxed::Box;
+use std_alloc::collections::BTreeMap;
 use std_alloc::vec::Vec;
 
 use crate::intern::{LockSetId, StackId};
@@ -110,9 +111,56 @@ impl Chunk {
     }
 }
 
+/// What is kept of [`CHUNK`] numbers in a row.
+enum Kept {
+    /// All of them: the strand is or was lately at work here.
+    All(*mut Chunk),
+    /// Those that a cell still named at the last collection, by their place in the chunk.
+    Some(Box<[(u16, Record)]>),
+}
+
+impl Kept {
+    fn bytes(&self) -> u64 {
+        match self {
+            Kept::All(_) => size_of::<Chunk>() as u64,
+            Kept::Some(records) => size_of_val::<[_]>(records) as u64,
+        }
+    }
+
+    fn record(&self, place: usize) -> Option<Record> {
+        match self {
+            // SAFETY: the chunk lives while its slot's lock is held; a record is written before its number is published.
+            Kept::All(chunk) => Some(unsafe { *(&(**chunk).records)[place].get() }),
+            Kept::Some(records) => {
+                let at = records.binary_search_by_key(&(place as u16), |&(place, _)| place).ok()?;
+                Some(records[at].1)
+            }
+        }
+    }
+
+    /// The same with only the records for which there is a bit in `named`.
+    fn reduce(&self, named: &Named) -> Kept {
+        let places = (0..CHUNK).filter(|place| named[place / 64] >> (place % 64) & 1 != 0);
+        Kept::Some(places.filter_map(|place| Some((place as u16, self.record(place)?))).collect())
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if let Kept::All(chunk) = *self {
+            // SAFETY: made by `Chunk::new`; the owner has left it behind, and the slot's lock is held.
+            unsafe { std_alloc::alloc::dealloc(chunk.cast(), core::alloc::Layout::new::<Chunk>()) };
+        }
+    }
+}
+
+/// A bit for each number of a chunk: does a cell name it?
+pub type Named = [u64; CHUNK / 64];
+
 /// The history of one slot.
 pub struct SlotHistory {
-    chunks: Locked<Vec<*mut Chunk>>,
+    /// By the upper bits of the number.
+    chunks: Locked<BTreeMap<u64, Kept>>,
     /// From which number on the slot belongs to which thread, oldest first.
     owners: Locked<Vec<(u64, ThreadId)>>,
     timeline: Timeline,
@@ -128,36 +176,31 @@ unsafe impl Send for SlotHistory {}
 impl SlotHistory {
     fn new() -> Self {
         SlotHistory {
-            chunks: Locked::new(Vec::new()),
+            chunks: Locked::new(BTreeMap::new()),
             owners: Locked::new(Vec::new()),
             timeline: Timeline::new(),
             at_work: AtWork::new(),
         }
     }
 
-    /// The chunk for number `seq`, made if it is not there; `made` counts the new ones.
-    pub fn chunk_for(&self, seq: u64, made: &AtomicU64) -> *mut Chunk {
-        let index = (seq >> CHUNK_BITS) as usize;
+    /// The chunk for number `seq`, made if it is not there; `bytes` grows by what that takes.
+    pub fn chunk_for(&self, seq: u64, bytes: &AtomicU64) -> *mut Chunk {
         let mut chunks = self.chunks.lock();
-        if index >= chunks.len() {
-            chunks.resize(index + 1, core::ptr::null_mut());
+        if let Some(Kept::All(chunk)) = chunks.get(&(seq >> CHUNK_BITS)) {
+            return *chunk;
         }
-        if chunks[index].is_null() {
-            chunks[index] = Chunk::new();
-            made.fetch_add(1, Ordering::Relaxed);
+        let chunk = Chunk::new();
+        if !chunk.is_null() {
+            let new = Kept::All(chunk);
+            bytes.fetch_add(new.bytes(), Ordering::Relaxed);
+            chunks.insert(seq >> CHUNK_BITS, new);
         }
-        chunks[index]
+        chunk
     }
 
-    /// What `seq` stands for; none if its chunk was freed.
+    /// What `seq` stands for; none if it was given up.
     pub fn record(&self, seq: u64) -> Option<Record> {
-        let chunks = self.chunks.lock();
-        let chunk = *chunks.get((seq >> CHUNK_BITS) as usize)?;
-        if chunk.is_null() {
-            return None;
-        }
-        // SAFETY: the chunk lives while its slot's lock is held; a record is written before its number is published.
-        Some(unsafe { *(&(*chunk).records)[seq as usize % CHUNK].get() })
+        self.chunks.lock().get(&(seq >> CHUNK_BITS))?.record(seq as usize % CHUNK)
     }
 
     pub fn set_owner(&self, from: u64, thread: ThreadId) {
@@ -169,24 +212,22 @@ impl SlotHistory {
         owners.iter().rev().find(|(from, _)| *from <= seq).map_or(ThreadId(0), |&(_, t)| t)
     }
 
-    /// Frees the chunks for which `named` is false, but never the newest; how many were freed.
-    pub fn free_unnamed(&self, named: impl Fn(usize) -> bool) -> u64 {
+    /// Gives up the records below chunk `from` that have no bit in `named`. The bytes that are left.
+    pub fn collect(&self, from: u64, named: impl Fn(u64) -> Option<Named>) -> u64 {
         let mut chunks = self.chunks.lock();
-        let newest = chunks.len().saturating_sub(1);
-        let mut freed = 0;
-        for (index, chunk) in chunks.iter_mut().enumerate() {
-            if index != newest && !chunk.is_null() && !named(index) {
-                // SAFETY: made by `Chunk::new`; no cell names it and the owner has left it behind.
-                unsafe { std_alloc::alloc::dealloc((*chunk).cast(), core::alloc::Layout::new::<Chunk>()) };
-                *chunk = core::ptr::null_mut();
-                freed += 1;
+        let Some(newest) = chunks.keys().next_back().copied() else { return 0 };
+        let mut left = 0;
+        chunks.retain(|&index, kept| {
+            if index < newest && index < from {
+                match named(index) {
+                    None => return false,
+                    Some(named) => *kept = kept.reduce(&named),
+                }
             }
-        }
-        freed
-    }
-
-    pub fn chunk_count(&self) -> usize {
-        self.chunks.lock().len()
+            left += kept.bytes();
+            true
+        });
+        left
     }
 
     /// Only the strand that owns the slot may call this.
@@ -228,13 +269,13 @@ pub const SLOTS: usize = 1 << 16;
 /// The histories of all slots.
 pub struct Histories {
     slots: [AtomicPtr<SlotHistory>; SLOTS],
-    /// Chunks alive, in all slots.
-    pub chunks: AtomicU64,
+    /// Bytes of records, in all slots.
+    pub bytes: AtomicU64,
 }
 
 impl Histories {
     pub const fn new() -> Self {
-        Histories { slots: [const { AtomicPtr::new(core::ptr::null_mut()) }; SLOTS], chunks: AtomicU64::new(0) }
+        Histories { slots: [const { AtomicPtr::new(core::ptr::null_mut()) }; SLOTS], bytes: AtomicU64::new(0) }
     }
 
     /// The history of `slot`, made at the first use. Never freed.

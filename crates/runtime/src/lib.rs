@@ -20,6 +20,7 @@ pub mod access;
 pub mod alloc;
 pub mod cell;
 pub mod clock;
+pub mod collect;
 pub mod deadlock;
 pub mod exempt;
 pub mod finding;
@@ -74,6 +75,18 @@ pub(crate) fn own_suppressions() -> Option<&'static [u8]> {
     #[cfg(feature = "export")]
     {
         abi::weak::default_suppressions()
+    }
+    #[cfg(not(feature = "export"))]
+    {
+        None
+    }
+}
+
+/// The options that the program itself has, in ThreadSanitizer's words; none if it says nothing.
+pub(crate) fn own_options() -> Option<&'static [u8]> {
+    #[cfg(feature = "export")]
+    {
+        abi::weak::default_options().filter(|text| !text.is_empty())
     }
     #[cfg(not(feature = "export"))]
     {

@@ -1,16 +1,14 @@
 //! The one `Runtime`: everything the hooks share, reached through one static.
 
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-use std_alloc::vec;
-use std_alloc::vec::Vec;
+use core::sync::atomic::AtomicBool;
 
 use crate::cell;
+use crate::collect::Collector;
 use crate::deadlock::Waits;
 use crate::exempt::Exempt;
 use crate::finding::Findings;
 use crate::heap::Heap;
-use crate::history::{CHUNK_BITS, Histories};
+use crate::history::Histories;
 use crate::intern::Stacks;
 use crate::lock_order::LockOrder;
 use crate::locks::LockSets;
@@ -18,7 +16,6 @@ use crate::loss::Losses;
 use crate::modules::Modules;
 use crate::options::Options;
 use crate::shadow::Shadow;
-use crate::strand::Strand;
 use crate::stream::Stream;
 use crate::sync::SpinLock;
 use crate::syncvar::SyncVars;
@@ -42,13 +39,8 @@ pub struct Runtime {
     pub modules: Modules,
     pub options: Options,
     pub started: AtomicBool,
-    /// History chunks at which the next collection is due.
-    collect_at: AtomicU64,
-    collecting: SpinLock,
+    pub collector: Collector,
 }
-
-/// Chunks of 16 KiB before the first collection of histories.
-const FIRST_COLLECTION: u64 = 2048;
 
 impl Runtime {
     pub const fn new() -> Self {
@@ -69,56 +61,8 @@ impl Runtime {
             modules: Modules::new(),
             options: Options::new(),
             started: AtomicBool::new(false),
-            collect_at: AtomicU64::new(FIRST_COLLECTION),
-            collecting: SpinLock::new(),
+            collector: Collector::new(),
         }
-    }
-
-    /// Frees histories that no cell needs, if there has been much growth since the last time.
-    pub fn maybe_collect_history(&self, _s: &mut Strand) {
-        if self.histories.chunks.load(Ordering::Relaxed) >= self.collect_at.load(Ordering::Relaxed) && self.collecting.try_lock() {
-            self.collect_history();
-            self.collecting.unlock();
-        }
-    }
-
-    /// Frees the history chunks that no cell names and no strand can still name in its present step.
-    fn collect_history(&self) {
-        let slots = self.threads.slots_used();
-        let mut named: Vec<Vec<u64>> = vec![Vec::new(); slots];
-        let mut name = |slot: usize, chunk: usize| {
-            let Some(bits) = named.get_mut(slot) else { return };
-            if bits.len() <= chunk / 64 {
-                bits.resize(chunk / 64 + 1, 0);
-            }
-            bits[chunk / 64] |= 1 << (chunk % 64);
-        };
-        // What a strand's present step may still put into cells. Read before the cells: a step only moves forward.
-        let mut from: Vec<usize> = vec![usize::MAX; slots];
-        self.threads.each(|_, t| {
-            if !t.strand.is_null() {
-                // SAFETY: the strand lives while it is in the registry, whose lock `each` holds; its step's start is
-                // one word, which its thread may be moving forward: an older value only keeps more.
-                let (slot, base) = unsafe { ((*t.strand).slot, core::ptr::read_volatile(&raw const (*t.strand).step_base)) };
-                let first = deadheat_detect::entry::Entry(base).seq() as usize >> CHUNK_BITS;
-                if let Some(f) = from.get_mut(slot as usize) {
-                    *f = first;
-                }
-            }
-        });
-        self.shadow.each_cell(|cell| {
-            // SAFETY: a cell of the shadow, and whoever collects is inside the runtime.
-            unsafe { cell::each_entry(cell, |e| name(e.slot() as usize, e.seq() as usize >> CHUNK_BITS)) };
-        });
-        let mut freed = 0;
-        for (slot, bits) in named.iter().enumerate() {
-            let history = self.histories.of(slot as u16);
-            freed += history.free_unnamed(|chunk| {
-                chunk >= from[slot] || bits.get(chunk / 64).is_some_and(|word| word >> (chunk % 64) & 1 != 0)
-            });
-        }
-        let live = self.histories.chunks.fetch_sub(freed, Ordering::Relaxed) - freed;
-        self.collect_at.store((live * 2).max(FIRST_COLLECTION), Ordering::Relaxed);
     }
 
     /// Calls `f` for each lock that is held over a fork, so that the child finds whole tables: those that are held while
@@ -129,6 +73,7 @@ impl Runtime {
             crate::interpose::descriptors::each_lock(f);
             crate::interpose::mmap::each_lock(f);
         }
+        self.collector.each_lock(f);
         self.findings.each_lock(f);
         self.lock_order.each_lock(f);
         self.waits.each_lock(f);

@@ -251,7 +251,7 @@ impl Strand {
         strand.history = Some(history);
         strand.learned_at = seq;
         if !(seq + 1).is_multiple_of(CHUNK as u64) {
-            strand.chunk = history.chunk_for(seq + 1, &rt.histories.chunks);
+            strand.chunk = history.chunk_for(seq + 1, &rt.histories.bytes);
         }
         // A slot that had another owner: what this strand publishes must not pass for what that one published.
         strand.learned(rt);
@@ -348,8 +348,8 @@ impl Strand {
     #[cold]
     fn next_chunk(&mut self, rt: &Runtime, seq: u64) {
         if let Some(history) = self.history {
-            rt.maybe_collect_history(self);
-            self.chunk = history.chunk_for(seq, &rt.histories.chunks);
+            rt.collector.maybe_collect(rt);
+            self.chunk = history.chunk_for(seq, &rt.histories.bytes);
         }
         if self.chunk.is_null() {
             sys::die("no memory left for the history of accesses");

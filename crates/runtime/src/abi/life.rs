@@ -79,7 +79,7 @@ pub fn finish() -> Option<i32> {
     }
     if RT.options.stats.on() {
         out.event("stats").key("shadow_bytes").number(RT.shadow.bytes() as u64);
-        out.key("history_chunks").number(RT.histories.chunks.load(Ordering::Relaxed));
+        out.key("history_bytes").number(RT.histories.bytes.load(Ordering::Relaxed));
         out.key("stacks").number(RT.stacks.len() as u64).key("slots").number(RT.threads.slots_used() as u64).end_line();
     }
     if RT.stream.connected() || !out.bytes.is_empty() {
