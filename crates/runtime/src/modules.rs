@@ -86,6 +86,15 @@ impl Modules {
         self.instrumented.lock().push(pc);
     }
 
+    /// Does the module with code at `pc` carry the compiler's hooks?
+    pub fn is_instrumented(&self, pc: u64) -> bool {
+        let instrumented = self.instrumented.lock().clone();
+        self.mapped().iter().any(|&(start, end)| {
+            let module = start..end;
+            module.contains(&pc) && instrumented.iter().any(|known| module.contains(known))
+        })
+    }
+
     /// The module that `addr` lies in, if it is mapped from one.
     pub fn find(&self, addr: u64) -> Option<Module> {
         self.known.lock().iter().find(|m| (m.start..m.end).contains(&addr)).cloned()

@@ -49,6 +49,7 @@ pub mod strings;
 pub mod thread_memory;
 pub mod threads;
 pub mod time;
+pub mod unwind;
 pub mod variadic;
 pub mod wide;
 

@@ -162,6 +162,7 @@ pub(crate) fn create(
     real: impl FnOnce(*mut usize, *mut c_void) -> c_int,
 ) -> c_int {
     let here = call.here;
+    call.see_through_library();
     // Before the new thread begins, so that it may read its own handle.
     call.writes(out.cast(), size_of::<usize>());
     let Some(s) = call.strand() else { return EAGAIN };
