@@ -158,7 +158,7 @@ pub unsafe fn replace_own(cell: *const Cell, new: Entry) -> bool {
     if !ours(first) || !ours(second) {
         return false;
     }
-    cell.set(second, Words { first: new.0, second: 0 });
+    cell.set(Right::Owner, second, Words { first: new.0, second: 0 });
     true
 }
 
@@ -217,7 +217,7 @@ pub unsafe fn record(cell: *const Cell, right: Right, memo: &mut Memo, step: &St
         (Fate::Stays, Fate::Gone) => pair(whole.0, first),
         (Fate::Stays, Fate::Stays) => to_list(memo, Words { first, second }, new.0),
     };
-    cell.set(second, after);
+    cell.set(right, second, after);
 }
 
 /// What [`record`] does in the commonest case: the cell has no list, all that it remembers happened before `new`, and no
@@ -246,7 +246,7 @@ pub unsafe fn record_ordered(cell: *const Cell, slot: u16, clock: &Clock, new: u
         (false, true) => pair(new, first),
         (false, false) => return false,
     };
-    cell.set(second, after);
+    cell.set(Right::Owner, second, after);
     true
 }
 
@@ -303,11 +303,16 @@ fn listed(memo: &mut Memo, before: Words, new: u64, words: &[u64]) -> Words {
 impl Cell {
     /// Changes both words, and unlocks if the first was locked. `second` is what the second word was.
     #[inline(always)]
-    fn set(&self, second: u64, after: Words) {
+    fn set(&self, right: Right, second: u64, after: Words) {
         if after.first == second {
-            // The old second entry moves to the front: it must be there before it is overwritten.
-            self.first.store(after.first, Ordering::Release);
+            // The old second entry moves to the front: it must be there before it is overwritten, and the cell must
+            // not be anybody else's before both are done.
+            let locked = if right == Right::Locker { LOCK } else { 0 };
+            self.first.store(after.first | locked, Ordering::Release);
             self.second.store(after.second, Ordering::Release);
+            if right == Right::Locker {
+                self.first.store(after.first, Ordering::Release);
+            }
         } else {
             self.second.store(after.second, Ordering::Release);
             self.first.store(after.first, Ordering::Release);
@@ -353,7 +358,7 @@ fn record_in_list(cell: &Cell, first: u64, right: Right, memo: &mut Memo, step: 
     if first & (LIST | LOCK) == LIST {
         // A common list never changes, so neither does what becomes of it: most cells end here.
         if let Some(after) = memo.recall(Words { first, second: 0 }, new.0) {
-            return cell.set(0, after);
+            return cell.set(Right::Locker, 0, after);
         }
     }
     // SAFETY: a word with LIST set names a list.
@@ -368,7 +373,7 @@ fn record_locked(cell: &Cell, first: u64, memo: &mut Memo, step: &Step, new: Ent
         let second = cell.second.load(Ordering::Relaxed);
         let mut words = [0u64; 3];
         let count = judge_all(&[first, second], step, new, races, &mut words);
-        return cell.set(0, words_after(memo, Words { first, second }, new.0, &words[..count], races.count));
+        return cell.set(Right::Locker, 0, words_after(memo, Words { first, second }, new.0, &words[..count], races.count));
     }
     // SAFETY: the word names a list.
     let list = unsafe { list::named_by(first) };
@@ -382,7 +387,7 @@ fn record_locked(cell: &Cell, first: u64, memo: &mut Memo, step: &Step, new: Ent
     }
     let mut words = [0u64; LONGEST_COMMON + 1];
     let count = judge_all(&old[..len], step, new, races, &mut words);
-    cell.set(0, words_after(memo, Words { first, second: 0 }, new.0, &words[..count], races.count));
+    cell.set(Right::Locker, 0, words_after(memo, Words { first, second: 0 }, new.0, &words[..count], races.count));
 }
 
 /// The entries of `old` that stay beside `new`, and `new` last; how many.
@@ -441,15 +446,15 @@ fn record_in_own(cell: &Cell, list: &'static list::List, step: &Step, new: Entry
     if kept <= 1 {
         let old = if kept == 1 { list.item(0).load(Ordering::Relaxed) } else { 0 };
         list::free(list);
-        return cell.set(0, if kept == 1 { pair(last, old) } else { Words { first: last, second: 0 } });
+        return cell.set(Right::Locker, 0, if kept == 1 { pair(last, old) } else { Words { first: last, second: 0 } });
     }
     if list.has_room(kept) {
         list.item(kept).store(last, Ordering::Relaxed);
         list.set_len(kept + 1);
-        return cell.set(0, Words { first: list::word_of(list), second: last });
+        return cell.set(Right::Locker, 0, Words { first: list::word_of(list), second: last });
     }
     list.set_len(kept);
-    cell.set(0, Words { first: list::word_of(list::grow(list, last)), second: last });
+    cell.set(Right::Locker, 0, Words { first: list::word_of(list::grow(list, last)), second: last });
 }
 
 /// Forgets all accesses to the bytes in `gone`. Nobody else may be using these bytes: they are about to become fresh.
@@ -490,11 +495,11 @@ fn forget_part(cell: &Cell, gone: u8) {
     } else {
         // SAFETY: the word names a list, which is common or whose cell is locked.
         let list = unsafe { list::named_by(first) };
+        if list.sort() == Sort::Own {
+            return forget_in_own(cell, list, gone);
+        }
         for i in 0..list.len() {
             keep(list.item(i).load(Ordering::Relaxed));
-        }
-        if list.sort() == Sort::Own {
-            list::free(list);
         }
     }
     let after = match words[..count] {
@@ -503,7 +508,31 @@ fn forget_part(cell: &Cell, gone: u8) {
         [a, b] => pair(a, b),
         ref many => Words { first: list::word_of(list::make(many, Sort::Own)), second: many[0] },
     };
-    cell.set(0, after);
+    cell.set(Right::Locker, 0, after);
+}
+
+/// The cell is locked and its list its own: changed in place, however long it is.
+fn forget_in_own(cell: &Cell, list: &'static list::List, gone: u8) {
+    let mut kept = 0;
+    for i in 0..list.len() {
+        let left = Entry(list.item(i).load(Ordering::Relaxed)).without(gone);
+        if left.mask() != 0 {
+            list.item(kept).store(left.0, Ordering::Relaxed);
+            kept += 1;
+        }
+    }
+    let item = |i: usize| list.item(i).load(Ordering::Relaxed);
+    let after = match kept {
+        0 => Words::default(),
+        1 => Words { first: item(0), second: 0 },
+        2 => pair(item(1), item(0)),
+        _ => {
+            list.set_len(kept);
+            return cell.set(Right::Locker, 0, Words { first: list::word_of(list), second: item(kept - 1) });
+        }
+    };
+    list::free(list);
+    cell.set(Right::Locker, 0, after);
 }
 
 /// Calls `f` for each entry the cell remembers, as of one moment.
@@ -519,17 +548,21 @@ pub unsafe fn each_entry(cell: *const Cell, mut f: impl FnMut(Entry)) {
         if first | second == 0 {
             return;
         }
-        // SAFETY: a word with LIST set names a list.
-        let own = first & LIST != 0 && unsafe { list::named_by(first) }.sort() == Sort::Own;
-        if first & LOCK == 0 && !own {
-            if cell.first.load(Ordering::Acquire) != first || cell.second.load(Ordering::Acquire) != second {
-                continue;
-            }
-            return each_word(first, second, f);
+        if first & LOCK != 0 {
+            sys::yield_now();
+            continue;
         }
-        let first = lock(cell);
-        each_word(first, cell.second.load(Ordering::Relaxed), &mut f);
-        return cell.first.store(first, Ordering::Release);
+        // SAFETY: a word with LIST set names a list.
+        if first & LIST == 0 || unsafe { list::named_by(first) }.sort() == Sort::Common {
+            if cell.first.load(Ordering::Acquire) == first && cell.second.load(Ordering::Acquire) == second {
+                return each_word(first, second, f);
+            }
+        } else if cell.first.compare_exchange(first, first | LOCK, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            // Only while it names an own list may the cell be locked here: its page's owner, who changes pairs without
+            // a lock, locks it then too.
+            each_word(first, second, &mut f);
+            return cell.first.store(first, Ordering::Release);
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::access::{self, leave};
 use crate::cell::{self, Cell};
 use crate::clock::Clock;
 use crate::finding::Observed;
-use crate::history::Touch;
+use crate::history::{Place, Touch};
 use crate::intern::StackId;
 use crate::lifetime;
 use crate::locking::{self, Got};
@@ -42,10 +42,11 @@ pub enum Sites {
 }
 
 /// What a report must say of an event.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Fact {
     pub pc: u64,
-    pub touch: Option<Touch>,
+    /// A [`Touch`], as a number.
+    pub touch: u8,
     pub size: u64,
     pub thread: ThreadId,
     /// Program counters of the calls, the innermost first.
@@ -202,7 +203,7 @@ impl Player {
         if let Some((touch, size)) = touch(event.action) {
             let mut locks = me.locks.clone();
             locks.sort_unstable();
-            let fact = Fact { pc, touch: Some(touch), size, thread: s.thread, calls: me.calls.clone(), locks };
+            let fact = Fact { pc, touch: touch as u8, size, thread: s.thread, calls: me.calls.clone(), locks };
             self.facts.insert(id, fact);
         }
         if event.action == Action::End {
@@ -343,6 +344,7 @@ fn crowded(trace: &Trace) -> bool {
 /// What `abi::plain` does: its fast path, then the function that it would call.
 pub fn plain(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touch, pc: u64) {
     let kind = touch.bits();
+    let place = Place::new(0, touch, size as u64).0;
     let offset = addr % 8;
     let cell = rt.shadow.existing(addr);
     match (size, cell) {
@@ -350,14 +352,14 @@ pub fn plain(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touc
             let need = ((1u64 << size) - 1) << offset & MASK | kind;
             if !settled(s, cell, need) {
                 // SAFETY: the shadow gave the cell.
-                unsafe { access::unsettled(rt, s, addr, cell, need, pc) };
+                unsafe { access::unsettled(rt, s, addr, cell, need, pc, place) };
             }
         }
         (16, Some(cell)) if offset == 0 && addr % REGION != REGION - 8 => {
             let need = MASK | kind;
             if !settled(s, cell, need) || !settled(s, cell.wrapping_add(1), need) {
                 // SAFETY: as above, and the next cell is in the same block.
-                unsafe { access::unsettled_wide(rt, s, addr, cell, need, pc) };
+                unsafe { access::unsettled_wide(rt, s, addr, cell, need, pc, place) };
             }
         }
         (1 | 2 | 4 | 8 | 16, _) => access::access(rt, s, addr, size, touch, pc),
