@@ -4,8 +4,18 @@ TARGET   := $(or $(CARGO_TARGET_DIR),target)
 DEADHEAT := $(TARGET)/release/deadheat
 PREFIX   ?= $(HOME)/.local
 RUNTIME  := crates/runtime-lib/Cargo.toml
+BENCH    := cargo run --release -p deadheat-bench --bin bench --
+# One profile for all tests: assertions and overflow checks on, and fast enough.
+TESTING  := CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=line-tables-only
 
-.PHONY: build demo test lint check docs install uninstall bench bench-quick soak clean help
+BROWSER  := command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null
+
+.DEFAULT_GOAL := build
+.PHONY: help build demo install uninstall test check format lint tests-build unit ui docs
+.PHONY: bench bench-quick bench-gpu real-programs soak setup clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 build: ## build the deadheat command
 	cargo build --release -p deadheat-cli
@@ -19,26 +29,11 @@ demo: ## build Deadheat and run it on a small bank with two bugs
 	@printf '%-9s %-42s %s\n' "Now you:" "$(DEADHEAT) explain 1" "more about the first finding" \
 		"" "$(DEADHEAT) run yours.c -- ARGS" "your own program" "" "make install" "puts deadheat on the PATH"
 
-test: ## install what the tests need, then formatting, lints and all tests
-	scripts/setup.sh test
-	$(MAKE) --no-print-directory lint
-	$(MAKE) --no-print-directory check
-
-lint: ## formatting and clippy, warnings denied
-	cargo fmt --all --check
-	cargo fmt --manifest-path $(RUNTIME) --check
-	cargo clippy --workspace --all-targets -- -D warnings
-	CARGO_TARGET_DIR=$(TARGET)/runtime-lib cargo clippy --manifest-path $(RUNTIME) --release -- -D warnings
-	CARGO_TARGET_DIR=$(TARGET)/runtime-lib cargo clippy --manifest-path $(RUNTIME) --release --features wrap -- -D warnings
-
-check: build ## all tests, without installing anything
-	DEADHEAT_BIN=$(abspath $(DEADHEAT)) cargo test --workspace
-
-docs: build ## write the pages that are made from the code
-	$(DEADHEAT) options-page > docs/options.md
-
 install: ## put deadheat, its manual page and completions below PREFIX (~/.local)
+	@scripts/setup.sh demo
 	cargo install --path crates/cli --root $(PREFIX) --locked
+	mkdir -p $(PREFIX)/lib/deadheat
+	cp $(TARGET)/release/deps/libdeadheat_gpu.so $(PREFIX)/lib/deadheat/
 	mkdir -p $(PREFIX)/share/man/man1 $(PREFIX)/share/bash-completion/completions
 	mkdir -p $(PREFIX)/share/zsh/site-functions $(PREFIX)/share/fish/vendor_completions.d
 	$(PREFIX)/bin/deadheat man > $(PREFIX)/share/man/man1/deadheat.1
@@ -48,21 +43,57 @@ install: ## put deadheat, its manual page and completions below PREFIX (~/.local
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo 'To have it on the PATH: export PATH="$(PREFIX)/bin:$$PATH"' ;; esac
 
 uninstall: ## remove what install put there
-	rm -f $(PREFIX)/bin/deadheat $(PREFIX)/share/man/man1/deadheat.1
+	rm -f $(PREFIX)/bin/deadheat $(PREFIX)/share/man/man1/deadheat.1 $(PREFIX)/lib/deadheat/libdeadheat_gpu.so
 	rm -f $(PREFIX)/share/bash-completion/completions/deadheat $(PREFIX)/share/zsh/site-functions/_deadheat
 	rm -f $(PREFIX)/share/fish/vendor_completions.d/deadheat.fish
 
+test: ## install what the tests need, then formatting, lints and all tests, with the time each took
+	@scripts/phases.sh setup format lint tests-build unit ui
+
+check: ## all tests, without installing anything
+	@scripts/phases.sh tests-build unit ui
+
+setup: ## install what the tests need
+	@scripts/setup.sh test
+
+format: ## compare the formatting with rustfmt's
+	cargo fmt --all --check
+	cargo fmt --manifest-path $(RUNTIME) --check
+
+lint: ## clippy in every shape of the code, warnings denied
+	$(TESTING) cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(TESTING) cargo clippy -p deadheat-runtime --features export --locked -- -D warnings
+	$(TESTING) cargo clippy -p deadheat-runtime --features export,wrap --locked -- -D warnings
+	$(TESTING) cargo clippy --manifest-path $(RUNTIME) --target-dir $(TARGET)/runtime/lint --locked -- -D warnings
+
+# Always the whole workspace, so that every crate is compiled once, with one set of features.
+tests-build: ## compile all tests, and the command and the runtime that they use
+	$(TESTING) cargo test --workspace --locked --no-run
+
+unit: ## the tests of all crates, but for the programs in tests/ui
+	@$(BROWSER) || echo "No Chromium here, so the test of the HTML report is left out."
+	@$(BROWSER) || export DEADHEAT_NO_BROWSER=1; set -x; $(TESTING) cargo test --workspace --locked --lib --bins --examples --test '[!u]*' --test 'u[!i]*' -- --quiet
+
+ui: tests-build ## the programs in tests/ui, with both compilers, and random ones
+	$(TESTING) DEADHEAT_BIN=$(abspath $(TARGET)/debug/deadheat) cargo test --workspace --locked --test ui -- --quiet
+
+docs: build ## write the pages that are made from the code
+	$(DEADHEAT) options-page > docs/options.md
+
 bench: build ## one table: Deadheat, ThreadSanitizer, Helgrind and DRD against native
-	cargo run --release -p deadheat-bench --bin bench -- --micro --results bench/results
+	$(BENCH) --micro --results bench/results
 
 bench-quick: build ## the same with small inputs
-	cargo run --release -p deadheat-bench --bin bench -- --quick
+	$(BENCH) --quick
+
+bench-gpu: ## the tables of the GRace paper for its three programs, on our machine
+	cargo run --release -p deadheat-gpu --example tables
+
+real-programs: build ## build pbzip2, memcached, SQLite and zstd with Deadheat, drive them, print every finding
+	$(BENCH) real-programs
 
 soak: build ## ten minutes of threads, locks and malloc with flat memory
-	cargo run --release -p deadheat-bench --bin bench -- soak
+	$(BENCH) soak
 
 clean: ## remove what was built
 	cargo clean
-
-help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22

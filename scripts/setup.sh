@@ -2,17 +2,22 @@
 # Installs what a make target needs from Debian's packages, and says what it does. Does nothing when all is there.
 #
 #   scripts/setup.sh demo     a C compiler
-#   scripts/setup.sh test     both compilers, the build systems and the browser that the tests drive
+#   scripts/setup.sh test     both compilers, the build systems, the solver and the browser that the tests drive
+#
+# What only `make bench` and `make real-programs` need is installed by them.
 set -euo pipefail
 wanted=()
+optional=()
 
 case "${1:-}" in
 demo)
     command -v gcc >/dev/null || command -v clang >/dev/null || command -v clang-19 >/dev/null ||
-        wanted=(gcc libc6-dev)
+        wanted=(gcc binutils libc6-dev)
     ;;
 test)
-    wanted=(gcc g++ libc6-dev make clang-19 llvm-19 lld-19 libclang-rt-19-dev cmake ninja-build meson chromium)
+    wanted=(gcc g++ binutils libc6-dev make clang-19 llvm-19 lld-19 libclang-rt-19-dev cmake ninja-build meson pkg-config libz3-4)
+    # Not every Debian has it; without it one test, that of the HTML page, is left out.
+    optional=(chromium)
     ;;
 *)
     echo "usage: scripts/setup.sh demo|test" >&2
@@ -24,21 +29,21 @@ if ! command -v cargo >/dev/null; then
     echo "setup: cargo is not on the PATH; install Rust from https://rustup.rs, then run this again" >&2
     exit 1
 fi
-[ "${#wanted[@]}" -gt 0 ] || exit 0
+[ $((${#wanted[@]} + ${#optional[@]})) -gt 0 ] || exit 0
 
-missing=()
-if command -v dpkg-query >/dev/null; then
-    for package in "${wanted[@]}"; do
+# The packages among the arguments that are not installed.
+missing_of() {
+    for package in "$@"; do
         status=$(dpkg-query -W -f '${Status}' "$package" 2>/dev/null || true)
-        [ "$status" = "install ok installed" ] || missing+=("$package")
+        [ "$status" = "install ok installed" ] || echo "$package"
     done
-else
-    missing=("${wanted[@]}")
-fi
-[ "${#missing[@]}" -gt 0 ] || exit 0
+}
+mapfile -t missing < <(missing_of "${wanted[@]}")
+mapfile -t absent < <(missing_of "${optional[@]}")
+[ $((${#missing[@]} + ${#absent[@]})) -gt 0 ] || exit 0
 
 if ! command -v apt-get >/dev/null; then
-    echo "setup: this is no Debian; please install what these packages hold and run this again: ${missing[*]}" >&2
+    echo "setup: this is no Debian; please install what these packages hold and run this again: ${missing[*]} ${absent[*]}" >&2
     exit 1
 fi
 as_root=()
@@ -50,6 +55,12 @@ if [ "$(id -u)" -ne 0 ]; then
     fi
     as_root=(sudo)
 fi
-echo "setup: installing ${missing[*]} (apt-get${as_root:+ with sudo})"
+install() {
+    echo "setup: installing $* (apt-get${as_root:+ with sudo})"
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"
+}
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -q
-"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
+[ "${#missing[@]}" -eq 0 ] || install "${missing[@]}"
+for package in "${absent[@]}"; do
+    install "$package" || echo "setup: $package cannot be installed here; going on without it" >&2
+done
