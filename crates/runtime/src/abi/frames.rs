@@ -14,6 +14,9 @@ extern "C" fn no_room(pc: u64) {
 }
 
 /// `pc` is where the function that is entered will return to.
+///
+/// # Safety
+/// For the compiler's instrumentation only: at the start of a function, with one exit for each entry.
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __tsan_func_entry(pc: u64) {
@@ -31,6 +34,8 @@ pub unsafe extern "C" fn __tsan_func_entry(pc: u64) {
     )
 }
 
+/// # Safety
+/// For the compiler's instrumentation only: where a function that called the entry hook is left.
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __tsan_func_exit() {

@@ -17,6 +17,9 @@ unsafe extern "C" {
 }
 
 /// Called by the constructor of each instrumented module.
+///
+/// # Safety
+/// For the compiler's instrumentation only: the return address names the module.
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __tsan_init() {

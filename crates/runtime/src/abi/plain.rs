@@ -137,6 +137,8 @@ macro_rules! slow_tail {
 /// Hooks for one size of 1, 2 or 4 bytes: somewhere inside a cell, or across two (then slow).
 macro_rules! small_hooks {
     ($($size:literal, $mask:literal, $highest:literal: $read:ident $write:ident;)*) => { $(
+        /// # Safety
+        /// For the compiler's instrumentation only: called right before the access, so that the memory is the program's.
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $read(addr: usize) {
@@ -156,6 +158,8 @@ macro_rules! small_hooks {
                 lists_shift = const READ_LISTS_SHIFT, lists_mask = const READ_LISTS - 1
             )
         }
+        /// # Safety
+        /// For the compiler's instrumentation only: called right before the access, so that the memory is the program's.
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $write(addr: usize) {
@@ -185,6 +189,8 @@ small_hooks! {
 
 macro_rules! whole_hooks {
     ($($read:ident $write:ident, $unsettled:ident, $size:literal, $($cell:literal),* $(, not in the last cell: $edge:literal)?;)*) => { $(
+        /// # Safety
+        /// For the compiler's instrumentation only: called right before the access, so that the memory is the program's.
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $read(addr: usize) {
@@ -201,6 +207,8 @@ macro_rules! whole_hooks {
                 lists_shift = const READ_LISTS_SHIFT, lists_mask = const READ_LISTS - 1
             )
         }
+        /// # Safety
+        /// For the compiler's instrumentation only: called right before the access, so that the memory is the program's.
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $write(addr: usize) {
@@ -228,6 +236,8 @@ whole_hooks! {
 /// Hooks with another name and the same meaning.
 macro_rules! same_as {
     ($($name:ident = $target:ident;)*) => { $(
+        /// # Safety
+        /// For the compiler's instrumentation only: called right before the access, so that the memory is the program's.
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(addr: usize) {
@@ -295,12 +305,16 @@ extern "C" fn write_range(addr: usize, size: usize, pc: u64) {
     range_of(addr, size, pc, Touch::Write);
 }
 
+/// # Safety
+/// For the compiler's instrumentation only: called right before the access, so that the memory is the program's.
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __tsan_read_range(addr: usize, size: usize) {
     naked_asm!("mov rdx, qword ptr [rsp]", "jmp {f}", f = sym read_range)
 }
 
+/// # Safety
+/// For the compiler's instrumentation only: called right before the access, so that the memory is the program's.
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __tsan_write_range(addr: usize, size: usize) {
@@ -320,13 +334,15 @@ pub extern "C" fn __tsan_write_range_pc(addr: usize, size: usize, pc: u64) {
 /// A constructor or destructor sets the pointer to the virtual functions. Setting it to what it is already is no write.
 extern "C" fn vptr_update(slot: *const usize, new: usize, pc: u64) {
     // SAFETY: the program is about to write the slot, so it can be read.
-    if unsafe { slot.read() } != new {
-        if let Some(s) = tls::me() {
-            access::access(&RT, s, slot as usize, 8, Touch::VptrWrite, pc);
-        }
+    if unsafe { slot.read() } != new
+        && let Some(s) = tls::me()
+    {
+        access::access(&RT, s, slot as usize, 8, Touch::VptrWrite, pc);
     }
 }
 
+/// # Safety
+/// For the compiler's instrumentation only: called right before the access, so that the memory is the program's.
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __tsan_vptr_update(slot: *const usize, new: usize) {
