@@ -9,7 +9,6 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use deadheat_detect::entry::Entry;
 use hashbrown::HashMap;
-use std_alloc::vec;
 use std_alloc::vec::Vec;
 
 use crate::cell;
@@ -60,35 +59,43 @@ fn chunk_key(slot: u16, chunk: u64) -> u64 {
 }
 
 /// Gives up what nobody names; the bytes that are left.
-fn collect(rt: &Runtime) -> u64 {
+pub(crate) fn collect(rt: &Runtime) -> u64 {
     let slots = rt.threads.slots_used();
     // Read before the cells: a step only moves forward, so what its strand names later is not older than this.
-    let mut from: Vec<u64> = vec![u64::MAX; slots];
+    // A slot without a strand may get one at any moment: it goes on where the last one ended.
+    let mut from: Vec<u64> = (0..slots).map(|slot| rt.histories.of(slot as u16).newest()).collect();
     rt.threads.each(|_, t| {
         if !t.strand.is_null() {
             // SAFETY: the strand lives while it is in the registry, whose lock `each` holds; its step's start is one
             // word, which its thread may be moving forward: an older value only keeps more.
             let (slot, base) = unsafe { ((*t.strand).slot, core::ptr::read_volatile(&raw const (*t.strand).step_base)) };
             if let Some(from) = from.get_mut(slot as usize) {
-                *from = Entry(base).seq() >> CHUNK_BITS;
+                *from = (*from).min(Entry(base).seq() >> CHUNK_BITS);
             }
         }
     });
     let mut named: HashMap<u64, Named, Hasher> = HashMap::with_hasher(Hasher);
     let mut last = (u64::MAX, core::ptr::null_mut::<Named>());
+    let mut name = |e: Entry| {
+        let key = chunk_key(e.slot(), e.seq() >> CHUNK_BITS);
+        if key != last.0 {
+            last = (key, named.entry(key).or_insert([0; CHUNK / 64]));
+        }
+        let place = e.seq() as usize % CHUNK;
+        // SAFETY: the pointer is fresh: the map has not grown since it was taken.
+        unsafe { (*last.1)[place / 64] |= 1 << (place % 64) };
+    };
     rt.shadow.each_cell(|cell| {
         // SAFETY: a cell of the shadow, and whoever collects is inside the runtime.
-        unsafe {
-            cell::each_entry(cell, |e| {
-                let key = chunk_key(e.slot(), e.seq() >> CHUNK_BITS);
-                if key != last.0 {
-                    last = (key, named.entry(key).or_insert([0; CHUNK / 64]));
-                }
-                let place = e.seq() as usize % CHUNK;
-                // The pointer is fresh: the map has not grown since it was taken.
-                (*last.1)[place / 64] |= 1 << (place % 64);
-            })
-        };
+        unsafe { cell::each_entry(cell, &mut name) };
+    });
+    // What an access found to race with has left its cell, and is looked up only then. It was put down before it left:
+    // if the walk did not meet it, it is here.
+    rt.threads.each(|_, t| {
+        if !t.strand.is_null() {
+            // SAFETY: the strand lives, as above; a count or an entry that is being changed is of no access that counts.
+            unsafe { cell::Races::each_of(&raw const (*t.strand).races, &mut name) };
+        }
     });
     (0..slots)
         .map(|slot| {

@@ -198,6 +198,11 @@ impl SlotHistory {
         chunk
     }
 
+    /// The upper bits of the numbers in the newest chunk.
+    pub fn newest(&self) -> u64 {
+        self.chunks.lock().keys().next_back().copied().unwrap_or(0)
+    }
+
     /// What `seq` stands for; none if it was given up.
     pub fn record(&self, seq: u64) -> Option<Record> {
         self.chunks.lock().get(&(seq >> CHUNK_BITS))?.record(seq as usize % CHUNK)

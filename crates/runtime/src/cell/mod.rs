@@ -59,6 +59,20 @@ impl Races {
         self.count = 0;
     }
 
+    /// Calls `f` for each of them, as another thread sees them.
+    ///
+    /// # Safety
+    /// `races` must stay readable meanwhile; it may be changed.
+    pub unsafe fn each_of(races: *const Races, mut f: impl FnMut(Entry)) {
+        // SAFETY: by the contract; every value of these words is a good one.
+        unsafe {
+            let count = core::ptr::read_volatile(&raw const (*races).count).min(MOST_RACES);
+            for i in 0..count {
+                f(core::ptr::read_volatile((&raw const (*races).older).cast::<Entry>().add(i)));
+            }
+        }
+    }
+
     #[cold]
     fn add(&mut self, older: Entry, new: Entry) {
         let known = if self.count == 0 { 0 } else { self.bytes };
