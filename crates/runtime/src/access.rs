@@ -109,8 +109,11 @@ pub unsafe fn unsettled(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Ce
     // SAFETY: by the contract.
     let owners = unsafe { Shadow::owners(addr, cell) };
     history.at_work.begin(owners);
-    // SAFETY: by the contract; if the page is our own nobody else changes the cell.
-    let done = owners.is_own(addr, s.slot) && unsafe { cell::record_ordered(cell, s.slot, &s.clock, new) };
+    let done = match owners.right(addr, s.slot) {
+        // SAFETY: by the contract; the page is our own or shared while we are at work in it.
+        Some(right) => unsafe { cell::record_ordered(cell, right, s.slot, &s.clock, new) },
+        None => false,
+    };
     history.at_work.end();
     leave(s);
     if !done {
@@ -123,7 +126,8 @@ pub unsafe fn unsettled(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Ce
 unsafe fn unsettled_slowly(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Cell, need: u64, place: Place) {
     // SAFETY: by the contract.
     unsafe {
-        if !ignored(s, place.touch()) && !(cell::has_list(cell) && been(s, cell, need)) {
+        let seen = ignored(s, place.touch()) || cell::has_list(cell) && been(s, cell, need);
+        if !seen {
             first_touch(rt, s, addr & !7, cell, need, place);
         }
     }

@@ -88,6 +88,17 @@ impl Owners {
         self.owner[addr >> PAGE_BITS & (PAGES - 1)].load(Ordering::Relaxed) == name(slot)
     }
 
+    /// By what right the slot may change cells of the page of `addr`, if it has one already. Only believable between
+    /// [`AtWork::begin`] and [`AtWork::end`].
+    #[inline(always)]
+    pub fn right(&self, addr: usize, slot: u16) -> Option<Right> {
+        match self.owner[addr >> PAGE_BITS & (PAGES - 1)].load(Ordering::Relaxed) {
+            owner if owner == name(slot) => Some(Right::Owner),
+            SHARED => Some(Right::Locker),
+            _ => None,
+        }
+    }
+
     /// The page is not the slot's own: makes it so, or finds that it is shared.
     #[inline(never)]
     pub fn settle(&self, rt: &Runtime, addr: usize, slot: u16) -> Right {

@@ -238,19 +238,28 @@ pub unsafe fn record(cell: *const Cell, right: Right, memo: &mut Memo, step: &St
 /// other entry of the same number is there. False, with nothing changed, in all other cases.
 ///
 /// # Safety
-/// As for [`record`] with [`Right::Owner`].
+/// As for [`record`].
 #[inline(always)]
-pub unsafe fn record_ordered(cell: *const Cell, slot: u16, clock: &Clock, new: u64) -> bool {
+pub unsafe fn record_ordered(cell: *const Cell, right: Right, slot: u16, clock: &Clock, new: u64) -> bool {
     // SAFETY: by the contract.
     let cell = unsafe { &*cell };
-    let first = cell.first.load(Ordering::Relaxed);
+    let first = match right {
+        Right::Owner => cell.first.load(Ordering::Relaxed),
+        Right::Locker => lock(cell),
+    };
+    let unlock = || {
+        if right == Right::Locker {
+            cell.first.store(first, Ordering::Release);
+        }
+        false
+    };
     let second = cell.second.load(Ordering::Relaxed);
     let ordered = |word: u64| {
         let old = Entry(word);
         word == 0 || (old.slot() == slot || old.covered_by(clock.get(old.slot()))) && (word ^ new) & !MASK != 0
     };
     if first & (LIST | LOCK) != 0 || !ordered(first) || !ordered(second) {
-        return false;
+        return unlock();
     }
     let first_gone = entry::subsumes(Entry(new), Entry(first), true);
     let second_gone = entry::subsumes(Entry(new), Entry(second), true);
@@ -258,9 +267,9 @@ pub unsafe fn record_ordered(cell: *const Cell, slot: u16, clock: &Clock, new: u
         (true, true) => Words { first: new, second: 0 },
         (true, false) => pair(new, second),
         (false, true) => pair(new, first),
-        (false, false) => return false,
+        (false, false) => return unlock(),
     };
-    cell.set(Right::Owner, second, after);
+    cell.set(right, second, after);
     true
 }
 
@@ -301,15 +310,15 @@ fn to_list(memo: &mut Memo, before: Words, new: u64) -> Words {
 /// A list of `words`, whose last one is the newest.
 fn listed(memo: &mut Memo, before: Words, new: u64, words: &[u64]) -> Words {
     let newest = words[words.len() - 1];
-    if memo.hopeful() {
-        if let Some((list, found)) = list::common(words) {
-            let after = Words { first: list::word_of(list), second: newest };
-            memo.remember(before, new, after);
-            if found {
-                memo.encourage();
-            }
-            return after;
+    if memo.hopeful()
+        && let Some((list, found)) = list::common(words)
+    {
+        let after = Words { first: list::word_of(list), second: newest };
+        memo.remember(before, new, after);
+        if found {
+            memo.encourage();
         }
+        return after;
     }
     Words { first: list::word_of(list::make(words, Sort::Own)), second: newest }
 }
