@@ -55,11 +55,12 @@ pub fn trim(mut stack: Vec<Symbolized>) -> Vec<Symbolized> {
     {
         stack.truncate(main + 1);
     }
+    let all_standard = stack.iter().all(is_standard);
     while stack.len() > 1
         && stack.last().is_some_and(|entry| {
             starts_with_any(&entry.frame.function, &WRAPPERS)
-                || starts_with_any(&entry.frame.function, &RUNTIME)
                 || is_nameless_library(entry)
+                || (!all_standard && is_standard(entry))
         })
     {
         stack.pop();
@@ -92,6 +93,17 @@ fn is_ours(entry: &Symbolized) -> bool {
             .linkage
             .as_deref()
             .is_some_and(|name| name.contains("deadheat_runtime"))
+}
+
+/// A function of the C++ library's headers: at the outer end it leads from a thread's start to what the program gave it
+/// (`std::async` goes through a dozen).
+fn is_standard(entry: &Symbolized) -> bool {
+    let own = entry
+        .frame
+        .file
+        .as_deref()
+        .is_some_and(|file| file.contains("/include/c++/"));
+    own && entry.frame.function.starts_with("std::")
 }
 
 /// Stripped system libraries start threads, too.
@@ -133,6 +145,28 @@ mod tests {
             .map(|entry| entry.frame.function)
             .collect();
         assert_eq!(left, expected);
+    }
+
+    #[test]
+    fn the_way_of_the_cpp_library_to_a_threads_function_is_cut() {
+        let entry = |function: &str, file: &str| Symbolized {
+            frame: Frame {
+                function: function.to_owned(),
+                file: Some(file.to_owned()),
+                ..Frame::default()
+            },
+            linkage: None,
+        };
+        let header = "/usr/include/c++/12/future";
+        let left = trim(vec![
+            entry("compare", "/a/main.cc"),
+            entry("std::sort<int*>", header),
+            entry("work", "/a/main.cc"),
+            entry("std::_Function_handler<void ()>::_M_invoke", header),
+            entry("std::__future_base::_State_baseV2::_M_do_set", header),
+        ]);
+        let names: Vec<&str> = left.iter().map(|e| e.frame.function.as_str()).collect();
+        assert_eq!(names, ["compare", "std::sort<int*>", "work"]);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Short names for people: threads, locks and places, the same in every sink.
 
-use deadheat_model::{Access, Finding, FindingKind, Frame, LabelledStack, Lock, LockMode, Thread};
+use deadheat_model::{
+    Access, Finding, FindingKind, Frame, LabelledStack, Lock, LockMode, Memory, MemoryKind, Thread,
+};
 use std::path::Path;
 
 /// `T2 (worker)`, or `T2`.
@@ -28,6 +30,19 @@ pub fn lock_name(lock: &Lock) -> String {
         Some(name) => format!("`{name}`"),
         None => lock.id.to_string(),
     }
+}
+
+/// ` (offset 48 of the same block)` for a lock without a name that lies where the bytes fought over lie.
+pub fn beside(lock: &Lock, memory: Option<&Memory>) -> String {
+    let inside = memory
+        .filter(|memory| memory.kind == MemoryKind::Heap && lock.name.is_none())
+        .and_then(|memory| {
+            let offset = lock.address.0.checked_sub(memory.start?.0)?;
+            (offset < memory.size?).then_some(offset)
+        });
+    inside.map_or_else(String::new, |offset| {
+        format!(" (offset {offset} of the same block)")
+    })
 }
 
 /// `mutex M7, rwlock `l` (for reading)`.
@@ -148,6 +163,36 @@ pub fn function(frame: &Frame) -> &str {
     }
 }
 
+/// A function's name for a narrow place: a long one without what its templates were made with.
+pub fn short_function(frame: &Frame) -> String {
+    const LONGEST: usize = 72;
+    let name = function(frame);
+    if name.chars().count() <= LONGEST {
+        return name.to_owned();
+    }
+    let mut out = String::new();
+    let mut depth = 0u32;
+    let mut before = ' ';
+    for c in name.chars() {
+        // `operator<` and `->` open and close nothing.
+        let is_operator = depth == 0 && (out.ends_with("operator") || out.ends_with("operator<"));
+        match c {
+            '<' if !is_operator => {
+                if depth == 0 {
+                    out.push_str("<...>");
+                }
+                depth += 1;
+            }
+            '>' if depth > 0 && before != '-' => depth -= 1,
+            _ if depth == 0 => out.push(c),
+            _ => {}
+        }
+        before = c;
+    }
+    // Not balanced: better long than wrong.
+    if depth == 0 { out } else { name.to_owned() }
+}
+
 /// `T2 (worker) writes 4 bytes atomically`.
 pub fn access(access: &Access) -> String {
     let who = thread(&access.thread);
@@ -189,4 +234,29 @@ pub fn detail(finding: &Finding) -> Option<&str> {
         .detail
         .as_deref()
         .filter(|detail| !told && !finding.why.contains(detail.trim_end_matches('.')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_lose_their_template_arguments() {
+        let long = "x".repeat(80);
+        for (name, expected) in [
+            (format!("a<{long}, b<int>>::f"), "a<...>::f"),
+            (format!("a::operator<<<{long}>"), "a::operator<<<...>"),
+            (format!("a<{long}>::operator->"), "a<...>::operator->"),
+            (format!("a<(f->g), {long}>::h"), "a<...>::h"),
+            ("a<int>::f".to_owned(), "a<int>::f"),
+            (long.clone(), long.as_str()),
+            (format!("a<{long}"), format!("a<{long}").as_str()),
+        ] {
+            let frame = Frame {
+                function: name,
+                ..Frame::default()
+            };
+            assert_eq!(short_function(&frame), expected);
+        }
+    }
 }

@@ -161,6 +161,44 @@ fn c_structures_and_arrays() {
 }
 
 #[test]
+fn thread_locals_by_their_place_below_the_thread_pointer() {
+    for (compiler, flags) in [
+        ("g++", &["-gdwarf-5"][..]),
+        ("clang++-19", &["-gdwarf-5"]),
+        ("g++", &["-g0"]),
+    ] {
+        let built = compile("names.cc", compiler, flags, &format!("tls-{compiler}"));
+        let mut symbolizer = Symbolizer::new(Vec::new());
+        let mapped = |path: &Path, start: u64, tls: u64| Mapped {
+            path: path.display().to_string(),
+            bias: start,
+            start,
+            end: start + 0x10_0000,
+            tls: Some(tls),
+            ..Mapped::default()
+        };
+        symbolizer.map(mapped(&built.path, BIAS, 0x40));
+        symbolizer.map(mapped(Path::new("/no/such/library.so"), BIAS * 2, 0x80));
+        let name = |symbolizer: &mut Symbolizer, below: u64| {
+            symbolizer
+                .thread_local(below)
+                .map(|(variable, _)| variable.path)
+        };
+        let offset = built.symbols["_ZN4shopL4mineE"];
+        for byte in 0..4 {
+            assert_eq!(
+                name(&mut symbolizer, 0x40 - offset - byte).as_deref(),
+                Some("shop::mine"),
+                "{compiler}"
+            );
+        }
+        assert_eq!(name(&mut symbolizer, 0x40 - offset - 4), None);
+        assert_eq!(name(&mut symbolizer, 0x80), None, "another module's");
+        assert_eq!(name(&mut symbolizer, 0x81), None, "nobody's");
+    }
+}
+
+#[test]
 fn locals_by_their_frame() {
     for compiler in ["gcc", "clang-19"] {
         let built = compile(

@@ -148,7 +148,8 @@ impl Page<'_> {
         }
         for access in &finding.accesses {
             for lock in &access.locks {
-                rows.push(("lock", self.taken(lock, &access.thread)));
+                let beside = words::beside(lock, finding.memory.as_ref());
+                rows.push(("lock", self.taken(lock, &beside, &access.thread)));
             }
         }
         for lock in &finding.locks {
@@ -183,9 +184,9 @@ impl Page<'_> {
         format!("by {}{}", escape(&words::thread(thread)), self.calls(stack))
     }
 
-    fn taken(&self, lock: &Lock, thread: &Thread) -> String {
+    fn taken(&self, lock: &Lock, beside: &str, thread: &Thread) -> String {
         let text = format!(
-            "{} taken by {}",
+            "{}{beside} taken by {}",
             words::locks(std::slice::from_ref(lock)),
             words::thread(thread)
         );

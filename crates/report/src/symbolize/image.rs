@@ -208,12 +208,19 @@ impl Image {
 
     /// The thread-local variable that covers an offset in this module's block.
     pub fn thread_local(&self, offset: u64) -> Option<Variable> {
-        if let Some(debug) = self.debug()
-            && let Some(variable) = debug.thread_local(offset)
+        let symbol = find(&self.thread_locals, offset).map(by_symbol);
+        let Some(mut variable) = self.debug().and_then(|debug| debug.thread_local(offset)) else {
+            return symbol;
+        };
+        // gcc defines it outside of its namespace and gives it no linkage name; the symbol has one.
+        if let Some(symbol) = symbol
+            && let Some(scope) = symbol.object.strip_suffix(&variable.object)
+            && scope.ends_with("::")
         {
-            return Some(variable);
+            variable.path.insert_str(0, scope);
+            variable.object = symbol.object;
         }
-        find(&self.thread_locals, offset).map(by_symbol)
+        Some(variable)
     }
 
     /// The variable of the function at `pc` that covers `address`, given the function's canonical frame address.

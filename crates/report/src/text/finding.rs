@@ -173,7 +173,7 @@ impl Page<'_> {
     pub(crate) fn frames(&self, out: &mut String, frames: &[Frame]) {
         let widest = frames
             .iter()
-            .map(|frame| words::function(frame).chars().count())
+            .map(|frame| words::short_function(frame).chars().count())
             .max()
             .unwrap_or(0)
             .min(36);
@@ -199,10 +199,10 @@ impl Page<'_> {
     }
 
     fn frame(&self, out: &mut String, frame: &Frame, widest: usize) {
-        let name = words::function(frame);
+        let name = words::short_function(frame);
         let place = super::paint::clean(&words::place(frame, self.cwd));
         out.push_str("    ");
-        out.push_str(&self.painter.paint(Role::Name, name));
+        out.push_str(&self.painter.paint(Role::Name, &name));
         if !place.is_empty() {
             let pad = " ".repeat(widest.saturating_sub(name.chars().count()));
             let inlined = if frame.inlined { " (inlined)" } else { "" };
@@ -287,8 +287,9 @@ impl Page<'_> {
                     Some(LockMode::Write) | None => "",
                 };
                 let place = words::at(&lock.stack, self.cwd);
+                let beside = words::beside(lock, finding.memory.as_ref());
                 let text = format!(
-                    "{} taken{mode} by {} {place}",
+                    "{}{beside} taken{mode} by {} {place}",
                     words::lock(lock),
                     words::thread(&access.thread)
                 );
