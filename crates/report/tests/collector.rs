@@ -281,6 +281,71 @@ fn a_fork_has_its_own_numbers() {
 }
 
 #[test]
+fn lines_of_a_process_and_its_fork_may_be_mixed() {
+    let built = bank("collect-mixed");
+    let mut collector = started(&built, "");
+    let from = |pid: u64, line: &str| line.replacen('{', &format!("{{\"pid\":{pid},"), 1);
+    let numbered = |name: &str, id: u64| {
+        let mut finding = case(&built, name);
+        finding["id"] = json!(id);
+        finding.to_string()
+    };
+    let thread = |name: &str| {
+        json!({"event": "thread", "id": 2, "parent": 0, "tid": name.len(), "name": name, "created": []})
+            .to_string()
+    };
+    for line in [
+        numbered("data-race-one-lock", 1),
+        r#"{"event":"fork","pid":77,"parent":4242}"#.to_owned(),
+        // Both count on from the same number, and call different threads T2.
+        from(77, &thread("child")),
+        from(4242, &thread("parent's")),
+        from(77, &numbered("data-race-heap", 2)),
+        from(4242, &numbered("data-race-two-locks", 2)),
+        from(77, r#"{"event":"again","id":2,"count":5}"#),
+        from(4242, r#"{"event":"again","id":2,"count":3}"#),
+        from(77, r#"{"event":"again","id":1,"count":10}"#),
+        from(4242, r#"{"event":"again","id":1,"count":20}"#),
+        from(77, r#"{"event":"stats","checks":1}"#),
+        from(77, r#"{"event":"end"}"#),
+    ] {
+        let _ = collector.line(&line);
+    }
+    assert!(!collector.ended(), "the fork's end is not the program's");
+    let _ = collector.line(&from(4242, r#"{"event":"end"}"#));
+    assert!(collector.ended());
+    let report = collector.finish(Outcome::Exited(0));
+    let told: Vec<(Option<u64>, u64)> = report.findings.iter().map(|f| (f.pid, f.count)).collect();
+    assert_eq!(told, [(None, 30), (Some(77), 5), (None, 3)]);
+    let names: Vec<&str> = report
+        .findings
+        .iter()
+        .flat_map(|finding| &finding.threads)
+        .filter(|thread| thread.id.0 == 2)
+        .map(|thread| thread.name.as_str())
+        .collect();
+    assert_eq!(names, ["child", "parent's"]);
+    assert!(report.losses.is_empty());
+    assert_eq!(report.stats.len(), 1);
+}
+
+#[test]
+fn a_read_and_a_write_of_one_statement_are_one_finding() {
+    let built = bank("collect-increment");
+    let mut collector = started(&built, "");
+    let mut finding = case(&built, "data-race-one-lock");
+    for (id, op, atomic) in [(1, "read", false), (2, "write", false), (3, "write", true)] {
+        finding["id"] = json!(id);
+        finding["accesses"][0]["op"] = json!(op);
+        finding["accesses"][0]["atomic"] = json!(atomic);
+        let _ = collector.line(&finding.to_string());
+    }
+    let report = collector.finish(Outcome::Exited(0));
+    let counts: Vec<u64> = report.findings.iter().map(|f| f.count).collect();
+    assert_eq!(counts, [2, 1]);
+}
+
+#[test]
 fn a_renamed_thread_has_its_last_name() {
     let built = bank("collect-name");
     let mut collector = started(&built, "");
