@@ -2,7 +2,11 @@
 //!
 //! The runtime is its own cargo root (no std, panic=abort, fat LTO), built here twice: as it is linked into programs
 //! that load their C library, and with the `wrap` feature for static ones. The symbols that programs export, and those
-//! that static programs wrap, are read off the archives, so they cannot drift from the runtime.
+//! that static programs wrap, are read off the archives, so they cannot drift from the runtime. What is embedded has its
+//! debug information taken out (symbols stay: reports name the runtime's functions by them) and is compressed.
+//!
+//! The builds live in `target/runtime`, beside the profiles, so that debug, release and clippy builds of the command
+//! share them.
 //!
 //! `DEADHEAT_RUNTIME_DIR` names a folder with the three finished libraries to embed instead, for packagers who build
 //! the parts apart.
@@ -13,7 +17,7 @@ use std::collections::BTreeSet;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 
 const LIBRARIES: [&str; 3] = [
     "libdeadheat_rt.a",
@@ -21,8 +25,12 @@ const LIBRARIES: [&str; 3] = [
     "libdeadheat_rt_wrap.a",
 ];
 
+/// Made here, from the archives.
+const LISTS: [&str; 2] = ["exports.list", "wrap.flags"];
+
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=DEADHEAT_RUNTIME_DIR");
     match env::var_os("DEADHEAT_RUNTIME_DIR").map(PathBuf::from) {
         Some(dir) => {
@@ -33,6 +41,9 @@ fn main() {
         }
         None => build(&out),
     }
+    for name in LIBRARIES {
+        strip_debug(&out.join(name));
+    }
     let exported = symbols(&out.join("libdeadheat_rt.a"));
     let list: String = exported.iter().map(|name| format!("  {name};\n")).collect();
     write(&out.join("exports.list"), &format!("{{\n{list}}};\n"));
@@ -42,23 +53,50 @@ fn main() {
         .map(|name| format!("-Wl,--wrap={name}\n"))
         .collect();
     write(&out.join("wrap.flags"), &flags);
-    println!(
-        "cargo::rustc-env=DEADHEAT_RUNTIME_HASH={:016x}",
-        fingerprint(&out)
-    );
+    pack(&out);
 }
 
-/// A number that changes when any embedded file does (FNV-1a).
-fn fingerprint(out: &Path) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for name in LIBRARIES.iter().chain(&["exports.list", "wrap.flags"]) {
+/// Takes the debug information out of a library. Without objcopy the library is embedded as it is.
+fn strip_debug(library: &Path) {
+    let status = Command::new("objcopy")
+        .arg("--strip-debug")
+        .arg(library)
+        .status();
+    if !status.is_ok_and(|status| status.success()) {
+        println!(
+            "cargo::warning=objcopy is missing or failed, so the command will be larger than it need be"
+        );
+    }
+}
+
+/// Compresses the files, and lists them for `unpack.rs` with their names and sizes.
+fn pack(out: &Path) {
+    let mut list = String::from("[\n");
+    let mut hash = FNV_START;
+    for name in LIBRARIES.iter().chain(&LISTS) {
         let data =
             fs::read(out.join(name)).unwrap_or_else(|error| panic!("cannot read {name}: {error}"));
-        for byte in data {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
+        hash = fnv(hash, &data);
+        let packed = out.join(format!("{name}.deflate"));
+        fs::write(&packed, miniz_oxide::deflate::compress_to_vec(&data, 8))
+            .unwrap_or_else(|error| panic!("cannot write {}: {error}", packed.display()));
+        list.push_str(&format!(
+            "    Packed {{ name: {name:?}, size: {}, deflated: include_bytes!({packed:?}) }},\n",
+            data.len()
+        ));
     }
-    hash
+    list.push_str("]\n");
+    write(&out.join("packed.rs"), &list);
+    println!("cargo::rustc-env=DEADHEAT_RUNTIME_HASH={hash:016x}");
+}
+
+const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// Carries a number on that changes when any embedded byte does (FNV-1a).
+fn fnv(start: u64, data: &[u8]) -> u64 {
+    data.iter().fold(start, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 /// Builds both variants of the runtime into `out`.
@@ -75,31 +113,47 @@ fn build(out: &Path) {
         }
     }
     let manifest = crates.join("runtime-lib/Cargo.toml");
-    let plain = cargo(&manifest, &out.join("runtime"), &[]);
+    let shared = shared_target(out);
+    let (plain, wrap) = (shared.join("plain"), shared.join("wrap"));
+    // Each is one long compilation on one core.
+    let first = cargo(&manifest, &plain, &["build"]);
+    let static_only = ["rustc", "--crate-type", "staticlib", "--features", "wrap"];
+    let second = cargo(&manifest, &wrap, &static_only);
+    for mut child in [first, second] {
+        let status = child
+            .wait()
+            .unwrap_or_else(|error| panic!("cannot wait for cargo: {error}"));
+        if !status.success() {
+            eprintln!(
+                "the runtime library did not build ({status}): {}",
+                manifest.display()
+            );
+            std::process::exit(1); // cargo's own message says the rest
+        }
+    }
+    let (plain, wrap) = (plain.join("release"), wrap.join("release"));
     copy(&plain.join(LIBRARIES[0]), &out.join(LIBRARIES[0]));
     copy(&plain.join(LIBRARIES[1]), &out.join(LIBRARIES[1]));
-    let wrap = cargo(
-        &manifest,
-        &out.join("runtime-wrap"),
-        &["--features", "wrap"],
-    );
-    let wrapped = [LIBRARIES[2], LIBRARIES[0]]
-        .map(|name| wrap.join(name))
-        .into_iter()
-        .find(|path| path.exists());
-    copy(
-        &wrapped.expect("the wrap build makes an archive"),
-        &out.join(LIBRARIES[2]),
-    );
+    copy(&wrap.join(LIBRARIES[0]), &out.join(LIBRARIES[2]));
+}
+
+/// `target/runtime`, found from `target/PROFILE/build/PACKAGE/out`; in `out` itself if cargo lays things out anew.
+fn shared_target(out: &Path) -> PathBuf {
+    out.ancestors()
+        .find(|dir| dir.file_name().is_some_and(|name| name == "build"))
+        .and_then(|build| build.parent()?.parent())
+        .unwrap_or(out)
+        .join("runtime")
 }
 
 /// Builds the runtime with a cargo of its own, away from the flags meant for this build.
-fn cargo(manifest: &Path, target: &Path, extra: &[&str]) -> PathBuf {
+fn cargo(manifest: &Path, target: &Path, words: &[&str]) -> Child {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command
-        .args(["build", "--release", "--quiet", "--manifest-path"])
+        .args(words)
+        .args(["--release", "--quiet", "--manifest-path"])
         .arg(manifest);
-    command.arg("--target-dir").arg(target).args(extra);
+    command.arg("--target-dir").arg(target);
     if manifest.with_file_name("Cargo.lock").exists() {
         command.arg("--locked");
     }
@@ -130,17 +184,9 @@ fn cargo(manifest: &Path, target: &Path, extra: &[&str]) -> PathBuf {
             command.env_remove(&name);
         }
     }
-    let status = command
-        .status()
-        .unwrap_or_else(|error| panic!("cannot start cargo for the runtime: {error}"));
-    if !status.success() {
-        eprintln!(
-            "the runtime library did not build ({status}): {}",
-            manifest.display()
-        );
-        std::process::exit(1); // cargo's own message says the rest
-    }
-    target.join("release")
+    command
+        .spawn()
+        .unwrap_or_else(|error| panic!("cannot start cargo for the runtime: {error}"))
 }
 
 /// The C symbols that an archive defines for others.

@@ -17,7 +17,7 @@ pub fn version() -> String {
 #[must_use]
 pub fn help() -> String {
     let mut out = String::from(
-        "deadheat finds data races and other concurrency bugs in C and C++ programs.\n\n\
+        "deadheat finds data races and other concurrency bugs in C and C++ programs and GPU kernels.\n\n\
          Try it:\n  deadheat run bank.c -- 100            compile, run, report\n  \
          CC=\"deadheat cc\" make && deadheat run ./prog\n\nCommands:\n",
     );
@@ -129,7 +129,8 @@ pub fn options_page() -> String {
     out.push_str(
         "\n`TSAN_OPTIONS` is read so that scripts written for ThreadSanitizer keep working: the keys above are\n\
          translated, its other keys tune what does not exist here and are ignored, and `log_path` gets the process id\n\
-         behind it as there.\n\n## Commands\n\n",
+         behind it as there. What a program returns from `__tsan_default_options` is read in the same way; it holds where\n\
+         nobody says otherwise.\n\n## Commands\n\n",
     );
     for command in COMMANDS.iter().filter(|c| !c.hidden) {
         let _ = writeln!(
@@ -246,6 +247,9 @@ fn visible() -> impl Iterator<Item = &'static Command> {
     COMMANDS.iter().filter(|c| !c.hidden)
 }
 
+/// What stands behind `deadheat gpu`.
+const GPU_VERBS: [&str; 5] = ["check", "run", "cc", "instrument", "ptx"];
+
 fn bash() -> String {
     let names: Vec<&str> = visible().map(|c| c.name).collect();
     let mut out = format!(
@@ -269,6 +273,7 @@ fn bash() -> String {
         let mut words: Vec<String> = flags(command).into_iter().map(|f| f.0).collect();
         match command.name {
             "completions" => words.extend(["bash", "zsh", "fish"].map(str::to_owned)),
+            "gpu" => words.extend(GPU_VERBS.map(str::to_owned)),
             "help" => words.extend(names.iter().map(|n| (*n).to_owned())),
             _ => {}
         }
@@ -316,6 +321,7 @@ fn zsh() -> String {
                 "'2:command:({})'",
                 visible().map(|c| c.name).collect::<Vec<_>>().join(" ")
             ),
+            "gpu" => format!("'2:what:({})' '*:file:_files'", GPU_VERBS.join(" ")),
             _ => "'*:file:_files'".to_owned(),
         };
         let _ = writeln!(out, "        {rest} ;;");
@@ -352,6 +358,11 @@ fn fish() -> String {
             );
         }
     }
+    let _ = writeln!(
+        out,
+        "complete -c deadheat -n '__fish_seen_subcommand_from gpu' -a '{}'",
+        GPU_VERBS.join(" ")
+    );
     out.push_str(
         "complete -c deadheat -n '__fish_seen_subcommand_from completions' -f -a 'bash zsh fish'\n",
     );

@@ -11,6 +11,7 @@ pub mod env_cmd;
 pub mod error;
 pub mod fd;
 pub mod flags;
+pub mod gpu;
 pub mod options;
 pub mod output;
 pub mod program;
@@ -62,6 +63,7 @@ fn dispatch(mut args: Vec<OsString>) -> Result<ExitCode> {
         "report" => show::report(&rest),
         "explain" => show::explain_finding(&rest),
         "suppressions" => show::suppressions(&rest),
+        "gpu" => gpu::main(&rest),
         "env" => env_cmd::main(&rest),
         "collect" => collect::main(&rest),
         "completions" => completions(&rest),

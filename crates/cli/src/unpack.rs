@@ -15,31 +15,25 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What is embedded: name and content.
-const FILES: [(&str, &[u8]); 6] = [
-    (
-        "libdeadheat_rt.a",
-        include_bytes!(concat!(env!("OUT_DIR"), "/libdeadheat_rt.a")),
-    ),
-    (
-        "libdeadheat_rt.so",
-        include_bytes!(concat!(env!("OUT_DIR"), "/libdeadheat_rt.so")),
-    ),
-    (
-        "libdeadheat_rt_wrap.a",
-        include_bytes!(concat!(env!("OUT_DIR"), "/libdeadheat_rt_wrap.a")),
-    ),
-    (
-        "exports.list",
-        include_bytes!(concat!(env!("OUT_DIR"), "/exports.list")),
-    ),
-    (
-        "wrap.flags",
-        include_bytes!(concat!(env!("OUT_DIR"), "/wrap.flags")),
-    ),
-    // Appends to what gcc's driver hands to cc1 and cc1plus, for compiling and preprocessing alike.
-    ("gcc.specs", b"*cc1:\n+ -fsanitize=thread\n\n"),
-];
+/// An embedded file.
+struct Packed {
+    name: &'static str,
+    size: usize,
+    deflated: &'static [u8],
+}
+
+/// What build.rs packed.
+static PACKED: [Packed; 5] = include!(concat!(env!("OUT_DIR"), "/packed.rs"));
+
+/// Appends to what gcc's driver hands to cc1 and cc1plus, for compiling and preprocessing alike.
+const GCC_SPECS: (&str, &[u8]) = ("gcc.specs", b"*cc1:\n+ -fsanitize=thread\n\n");
+
+impl Packed {
+    fn content(&self) -> io::Result<Vec<u8>> {
+        miniz_oxide::inflate::decompress_to_vec_with_limit(self.deflated, self.size)
+            .map_err(|error| io::Error::other(format!("the embedded {}: {error}", self.name)))
+    }
+}
 
 /// Where the unpacked files lie.
 #[derive(Debug, Clone)]
@@ -153,15 +147,17 @@ pub fn private_dir(path: &Path) -> io::Result<()> {
 /// Unpacks below `base`.
 fn unpack(base: &Path) -> io::Result<Unpacked> {
     let dir = base.join(concat!("rt-", env!("DEADHEAT_RUNTIME_HASH")));
-    for (name, content) in FILES {
-        let path = dir.join(name);
-        let whole = path
-            .metadata()
-            .is_ok_and(|m| m.is_file() && m.len() == content.len() as u64);
-        if !whole {
-            fs::create_dir_all(&dir)?;
-            write_atomically(&path, content)?;
-        }
+    let missing = |name: &str, size: usize| {
+        let found = dir.join(name).metadata();
+        !found.is_ok_and(|m| m.is_file() && m.len() == size as u64)
+    };
+    for file in PACKED.iter().filter(|f| missing(f.name, f.size)) {
+        fs::create_dir_all(&dir)?;
+        write_atomically(&dir.join(file.name), &file.content()?)?;
+    }
+    let (specs, content) = GCC_SPECS;
+    if missing(specs, content.len()) {
+        write_atomically(&dir.join(specs), content)?;
     }
     let collector = env::current_exe()?;
     let object = stamp::object(&collector);
@@ -223,11 +219,12 @@ mod tests {
             for _ in 0..8 {
                 scope.spawn(|| {
                     let found = unpack(&base).expect("unpacks");
-                    for (name, content) in FILES {
-                        assert_eq!(
-                            fs::read(found.dir.join(name)).expect("is there"),
-                            content,
-                            "{name}"
+                    for file in &PACKED {
+                        let content = fs::read(found.dir.join(file.name)).expect("is there");
+                        assert!(
+                            content == file.content().expect("inflates"),
+                            "{}",
+                            file.name
                         );
                     }
                 });
@@ -235,7 +232,11 @@ mod tests {
         });
         let dir = base.join(concat!("rt-", env!("DEADHEAT_RUNTIME_HASH")));
         let names = fs::read_dir(&dir).expect("a folder").count();
-        assert_eq!(names, FILES.len() + 1, "only the files and the stamp");
+        assert_eq!(
+            names,
+            PACKED.len() + 2,
+            "only the files, the specs and the stamp"
+        );
         fs::write(dir.join("exports.list"), "cut").expect("writes");
         unpack(&base).expect("repairs");
         assert_ne!(fs::read(dir.join("exports.list")).expect("reads"), b"cut");

@@ -210,6 +210,32 @@ const SHOW: &[Key] = &[
     Key::Suppressions,
 ];
 
+const fn own(name: &'static str, meta: &'static str, help: &'static str) -> OwnFlag {
+    OwnFlag { name, meta, help }
+}
+
+/// The flags of `deadheat gpu`; its own help groups them, and a test compares the two.
+#[rustfmt::skip] // one flag a line
+const GPU: &[OwnFlag] = &[
+    own("--kernel", "NAME", "the kernel to launch (all of the file if left out)"),
+    own("--grid", "X[,Y[,Z]]", "blocks"),
+    own("--block", "X[,Y[,Z]]", "threads per block"),
+    own("--shared", "BYTES", "dynamic shared memory"),
+    own("--arg", "VALUE", "the next argument: a number, or TYPE:COUNT with how to fill it"),
+    own("--launch", "FILE", "launches from a TOML file"),
+    own("--scheme", "both|addr|stmt|off", "how to check"),
+    own("--warps", "lockstep|independent", "how the lanes of a warp are scheduled"),
+    own("--warp-size", "32|64", "lanes in a warp"),
+    own("--no-static", "", "leave everything to the run"),
+    own("--static-only", "", "do not run"),
+    own("--uniform-writes", "", "report writes of the same value too"),
+    own("--threads", "N", "worker threads"),
+    own("--max-steps", "N", "stop after N warp instructions"),
+    own("--cuda-path", "DIR", "the CUDA headers that clang should use"),
+    own("--format", "text|json|sarif|html", "how the report is written"),
+    own("--log", "FILE", "write the report there instead"),
+];
+
 /// All commands, in the order in which the help shows them.
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -275,6 +301,23 @@ pub const COMMANDS: &[Command] = &[
             meta: "FILE",
             help: "the JSON report; without it, the last run that found something",
         }],
+        hidden: false,
+    },
+    Command {
+        name: "gpu",
+        usage: &[
+            "check FILE(.cu|.cl|.ptx) [OPTIONS]",
+            "run [OPTIONS] PROGRAM [ARGS]",
+            "cc FILES(.cu) [COMPILER FLAGS] -o PROGRAM",
+            "instrument FILE(.ptx|.cu|.cl) [--kernel NAME] [--scheme addr|stmt] [-o OUT.ptx]",
+            "ptx FILE(.cu|.cl)",
+        ],
+        summary: "find races in GPU kernels, without a GPU",
+        about: "check runs the kernels of a file, run a whole CUDA program that cc built, instrument writes PTX that \
+            checks itself, ptx prints what is checked. deadheat gpu --help tells more. The other options of Deadheat do \
+            not concern it.",
+        options: &[],
+        own: GPU,
         hidden: false,
     },
     Command {

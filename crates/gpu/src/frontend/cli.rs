@@ -11,7 +11,8 @@ use super::launch::{self, LaunchSpec};
 use super::session::{CheckOptions, Report, check};
 use super::{html, programs, sinks};
 
-const HELP: &str = "\
+/// What `deadheat gpu --help` prints.
+pub const HELP: &str = "\
 Finds races in GPU kernels without a GPU.
 
 usage: deadheat gpu check FILE(.cu|.cl|.ptx) [options]
