@@ -15,7 +15,7 @@ demo)
         wanted=(gcc binutils libc6-dev)
     ;;
 test)
-    wanted=(gcc g++ binutils libc6-dev make clang-19 llvm-19 lld-19 libclang-rt-19-dev cmake ninja-build meson pkg-config libz3-4)
+    wanted=(gcc g++ binutils libc6-dev make clang-19 llvm-19 lld-19 libclang-rt-19-dev cmake ninja-build meson pkg-config libclc-19 libclc-19-dev libz3-4)
     # Not every Debian has it; without it one test, that of the HTML page, is left out.
     optional=(chromium)
     ;;
