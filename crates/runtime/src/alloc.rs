@@ -10,7 +10,8 @@ use crate::sync::{Locked, SpinLock};
 use crate::sys;
 
 const CLASSES: [usize; 22] = [
-    16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768,
+    16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192,
+    12288, 16384, 24576, 32768,
 ];
 const PAGE: usize = 4096;
 /// The first slab of a class is small, later ones grow: a program with few threads stays small.
@@ -33,7 +34,12 @@ unsafe impl Send for Class {}
 
 impl Class {
     const fn new() -> Self {
-        Class { free: null_mut(), bump: null_mut(), bump_end: null_mut(), next_slab: FIRST_SLAB }
+        Class {
+            free: null_mut(),
+            bump: null_mut(),
+            bump_end: null_mut(),
+            next_slab: FIRST_SLAB,
+        }
     }
 
     fn take(&mut self, size: usize) -> *mut u8 {
@@ -73,11 +79,17 @@ pub struct RuntimeAllocator;
 
 fn class_of(layout: &Layout) -> Option<usize> {
     // Blocks of a class are aligned to the largest power of two that divides its size; 16 is sure for all of them.
-    let want = if layout.align() <= 16 { layout.size() } else { layout.size().max(layout.align()).next_power_of_two() };
+    let want = if layout.align() <= 16 {
+        layout.size()
+    } else {
+        layout.size().max(layout.align()).next_power_of_two()
+    };
     if layout.align() > PAGE {
         return None;
     }
-    CLASSES.iter().position(|&c| c >= want && (layout.align() <= 16 || c.is_power_of_two()))
+    CLASSES
+        .iter()
+        .position(|&c| c >= want && (layout.align() <= 16 || c.is_power_of_two()))
 }
 
 // SAFETY: blocks are disjoint, aligned as asked (slabs are page aligned and hold one size), and live until dealloc.
@@ -137,13 +149,23 @@ mod tests {
     #[test]
     fn blocks_are_aligned_disjoint_and_reused() {
         let a = RuntimeAllocator;
-        for (size, align) in [(1, 1), (16, 16), (40, 8), (100, 64), (5000, 4096), (100_000, 16)] {
+        for (size, align) in [
+            (1, 1),
+            (16, 16),
+            (40, 8),
+            (100, 64),
+            (5000, 4096),
+            (100_000, 16),
+        ] {
             let layout = Layout::from_size_align(size, align).unwrap();
             let blocks: Vec<*mut u8> = (0..50)
                 .map(|i| {
                     // SAFETY: the layout has a size.
                     let p = unsafe { a.alloc(layout) };
-                    assert!(!p.is_null() && (p as usize).is_multiple_of(align), "{size} {align}");
+                    assert!(
+                        !p.is_null() && (p as usize).is_multiple_of(align),
+                        "{size} {align}"
+                    );
                     // SAFETY: just allocated.
                     unsafe { core::ptr::write_bytes(p, i, size) };
                     p
@@ -151,7 +173,11 @@ mod tests {
                 .collect();
             for (i, &p) in blocks.iter().enumerate() {
                 // SAFETY: still allocated, written above.
-                assert!(unsafe { core::slice::from_raw_parts(p, size) }.iter().all(|&b| b == i as u8));
+                assert!(
+                    unsafe { core::slice::from_raw_parts(p, size) }
+                        .iter()
+                        .all(|&b| b == i as u8)
+                );
             }
             for p in blocks {
                 // SAFETY: allocated with this layout, not used again.

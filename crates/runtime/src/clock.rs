@@ -47,7 +47,11 @@ impl Clock {
 
     /// Does this clock know all that `other` knows?
     pub fn covers(&self, other: &Clock) -> bool {
-        other.known.iter().enumerate().all(|(slot, &seq)| seq <= self.get(slot as u16))
+        other
+            .known
+            .iter()
+            .enumerate()
+            .all(|(slot, &seq)| seq <= self.get(slot as u16))
     }
 
     pub fn copy_from(&mut self, other: &Clock) {

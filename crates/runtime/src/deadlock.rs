@@ -52,7 +52,9 @@ pub struct Waits {
 
 impl Waits {
     pub const fn new() -> Self {
-        Waits { waits: Locked::new(Vec::new()) }
+        Waits {
+            waits: Locked::new(Vec::new()),
+        }
     }
 
     /// `s` is about to wait. If it would do so for ever, tells so and ends the program.
@@ -60,7 +62,11 @@ impl Waits {
         if !rt.options.deadlock.on() {
             return;
         }
-        let wait = Wait { thread: s.thread, what, at };
+        let wait = Wait {
+            thread: s.thread,
+            what,
+            at,
+        };
         let mut waits = self.waits.lock();
         waits.push(wait);
         let mut path = Vec::new();
@@ -75,7 +81,11 @@ impl Waits {
     /// `s` is about to wait for a mutex that it has itself, inside a condition wait: no check, but others see it.
     pub fn note(&self, rt: &Runtime, s: &mut Strand, what: For, at: StackId) {
         if rt.options.deadlock.on() {
-            self.waits.lock().push(Wait { thread: s.thread, what, at });
+            self.waits.lock().push(Wait {
+                thread: s.thread,
+                what,
+                at,
+            });
         }
     }
 
@@ -89,7 +99,10 @@ impl Waits {
 
     /// Does somebody wait for the end of this thread?
     pub fn ends_awaited(&self, thread: ThreadId) -> bool {
-        self.waits.lock().iter().any(|w| matches!(w.what, For::End(id) if id == thread))
+        self.waits
+            .lock()
+            .iter()
+            .any(|w| matches!(w.what, For::End(id) if id == thread))
     }
 
     /// The thread is at its end, however it came there.
@@ -133,7 +146,12 @@ fn holders(what: For) -> Vec<(ThreadId, StackId)> {
                 list.push((owner, usage.taken_at));
             }
             if mode == Mode::Exclusive {
-                list.extend(usage.sharers.iter().map(|&(thread, _)| (thread, StackId(0))));
+                list.extend(
+                    usage
+                        .sharers
+                        .iter()
+                        .map(|&(thread, _)| (thread, StackId(0))),
+                );
             }
             list
         }),
@@ -146,7 +164,11 @@ fn cycle(waits: &[Wait], wait: Wait, goal: ThreadId, path: &mut Vec<Link>) -> bo
         if path.iter().any(|link| link.holder == holder) {
             continue;
         }
-        path.push(Link { wait, holder, taken_at });
+        path.push(Link {
+            wait,
+            holder,
+            taken_at,
+        });
         if holder == goal {
             return true;
         }
@@ -174,17 +196,38 @@ fn report(rt: &Runtime, s: &mut Strand, path: &[Link]) {
                     if !ids.contains(&id) {
                         ids.push(id);
                     }
-                    texts.push((label(&["waits for "], &[id]), link.wait.thread, link.wait.at, id));
-                    let taken_at = if link.taken_at == StackId(0) { taken_by(rt, link.holder, id) } else { link.taken_at };
+                    texts.push((
+                        label(&["waits for "], &[id]),
+                        link.wait.thread,
+                        link.wait.at,
+                        id,
+                    ));
+                    let taken_at = if link.taken_at == StackId(0) {
+                        taken_by(rt, link.holder, id)
+                    } else {
+                        link.taken_at
+                    };
                     if taken_at != StackId(0) {
                         texts.push((label(&["holds "], &[id]), link.holder, taken_at, id));
                     }
                 }
-                For::End(_) => texts.push((b"waits for the end of the next thread".to_vec(), link.wait.thread, link.wait.at, SyncId(0))),
+                For::End(_) => texts.push((
+                    b"waits for the end of the next thread".to_vec(),
+                    link.wait.thread,
+                    link.wait.at,
+                    SyncId(0),
+                )),
             }
         }
-        let lines: Vec<_> =
-            texts.iter().map(|(text, thread, stack, lock)| Line { label: text, thread: *thread, stack: *stack, lock: *lock }).collect();
+        let lines: Vec<_> = texts
+            .iter()
+            .map(|(text, thread, stack, lock)| Line {
+                label: text,
+                thread: *thread,
+                stack: *stack,
+                lock: *lock,
+            })
+            .collect();
         misuse::stacks(rt, out, &lines);
         misuse::locks(rt, out, &ids);
         out.key("text").text("every one of these threads waits for the next one; the program was ended because none of them can go on");
@@ -200,5 +243,6 @@ fn taken_by(rt: &Runtime, thread: ThreadId, lock: SyncId) -> StackId {
         // SAFETY: the strand lives while the registry's lock is held; its thread waits, so its lock set stands still.
         Some(unsafe { core::ptr::read_volatile(&raw const (*t.strand).locks) })
     });
-    set.and_then(|set| rt.lock_sets.iter(set).find(|held| held.lock == lock)).map_or(StackId(0), |held| held.taken_at)
+    set.and_then(|set| rt.lock_sets.iter(set).find(|held| held.lock == lock))
+        .map_or(StackId(0), |held| held.taken_at)
 }

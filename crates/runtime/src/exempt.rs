@@ -14,7 +14,10 @@ pub struct Exempt {
 
 impl Exempt {
     pub const fn new() -> Self {
-        Exempt { any: AtomicBool::new(false), ranges: Locked::new(Vec::new()) }
+        Exempt {
+            any: AtomicBool::new(false),
+            ranges: Locked::new(Vec::new()),
+        }
     }
 
     pub fn add(&self, start: usize, size: usize) {
@@ -28,7 +31,12 @@ impl Exempt {
 
     /// Does `[start, start + size)` touch such a range?
     pub fn touches(&self, start: usize, size: usize) -> bool {
-        self.any.load(Ordering::Acquire) && self.ranges.lock().iter().any(|&(low, high)| start < high && low < start.saturating_add(size))
+        self.any.load(Ordering::Acquire)
+            && self
+                .ranges
+                .lock()
+                .iter()
+                .any(|&(low, high)| start < high && low < start.saturating_add(size))
     }
 
     /// # Safety

@@ -97,7 +97,11 @@ impl Heap {
     pub const fn new() -> Self {
         Heap {
             table: AtomicPtr::new(core::ptr::null_mut()),
-            regions: Locked::new(Regions { made: Vec::new(), next: core::ptr::null_mut(), left: 0 }),
+            regions: Locked::new(Regions {
+                made: Vec::new(),
+                next: core::ptr::null_mut(),
+                left: 0,
+            }),
             chunks: [const { AtomicPtr::new(core::ptr::null_mut()) }; CHUNKS],
             records: AtomicU32::new(1),
         }
@@ -121,7 +125,8 @@ impl Heap {
         }
         let mut regions = self.regions.lock();
         if self.table.load(Ordering::Acquire).is_null() {
-            self.table.store(sys::reserve_zeroes(TABLE_BYTES).cast(), Ordering::Release);
+            self.table
+                .store(sys::reserve_zeroes(TABLE_BYTES).cast(), Ordering::Release);
         }
         let table = self.table.load(Ordering::Acquire);
         if table.is_null() {
@@ -154,12 +159,19 @@ impl Heap {
     fn record(&self, number: u32) -> Option<&Record> {
         let chunk = self.chunks[number as usize / CHUNK].load(Ordering::Acquire);
         // SAFETY: a chunk has a record for each of its numbers and is never freed.
-        if number == 0 || chunk.is_null() { None } else { Some(unsafe { &*chunk.add(number as usize % CHUNK) }) }
+        if number == 0 || chunk.is_null() {
+            None
+        } else {
+            Some(unsafe { &*chunk.add(number as usize % CHUNK) })
+        }
     }
 
     #[cold]
     fn new_record(&self) -> Option<u32> {
-        let number = self.records.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_add(1)).ok()?;
+        let number = self
+            .records
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_add(1))
+            .ok()?;
         let chunk = &self.chunks[number as usize / CHUNK];
         if chunk.load(Ordering::Acquire).is_null() {
             let bytes = CHUNK * size_of::<Record>();
@@ -167,7 +179,15 @@ impl Heap {
             if new.is_null() {
                 return None;
             }
-            if chunk.compare_exchange(core::ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            if chunk
+                .compare_exchange(
+                    core::ptr::null_mut(),
+                    new,
+                    Ordering::AcqRel,
+                    Ordering::Acquire,
+                )
+                .is_err()
+            {
                 // SAFETY: nobody else saw ours.
                 unsafe { sys::unmap(new.cast(), bytes) };
             }
@@ -182,7 +202,9 @@ impl Heap {
 
     /// A block was allocated. Its memory is the caller's alone.
     pub fn allocated(&self, start: usize, size: usize, thread: ThreadId, stack: StackId) {
-        let Some(places) = self.places(start).or_else(|| self.make_places(start)) else { return };
+        let Some(places) = self.places(start).or_else(|| self.make_places(start)) else {
+            return;
+        };
         let place = &places[(start % REGION) >> PLACE_BITS];
         let mut number = place.load(Ordering::Acquire);
         if number == 0 {
@@ -190,9 +212,15 @@ impl Heap {
             place.store(new, Ordering::Release);
             number = new;
         }
-        let Some(record) = self.record(number) else { return };
-        record.allocated.store(origin(thread, stack), Ordering::Relaxed);
-        record.state.store(state(start, size) | LIVE, Ordering::Release);
+        let Some(record) = self.record(number) else {
+            return;
+        };
+        record
+            .allocated
+            .store(origin(thread, stack), Ordering::Relaxed);
+        record
+            .state
+            .store(state(start, size) | LIVE, Ordering::Release);
     }
 
     /// The program wants to free the block at `start`.
@@ -200,11 +228,18 @@ impl Heap {
         if let Some(record) = self.record_at(start) {
             let old = record.state.load(Ordering::Acquire);
             if old & KNOWN != 0 && (old ^ state(start, 0)) & UPPER == 0 {
-                if old & LIVE == 0 || record.state.compare_exchange(old, old & !LIVE, Ordering::AcqRel, Ordering::Acquire).is_err() {
+                if old & LIVE == 0
+                    || record
+                        .state
+                        .compare_exchange(old, old & !LIVE, Ordering::AcqRel, Ordering::Acquire)
+                        .is_err()
+                {
                     return Release::Again(block(start, record));
                 }
                 record.freed.store(origin(thread, stack), Ordering::Relaxed);
-                return Release::Freed { size: (old >> SIZE_SHIFT) as usize };
+                return Release::Freed {
+                    size: (old >> SIZE_SHIFT) as usize,
+                };
             }
         }
         match self.describe(start) {
@@ -217,7 +252,11 @@ impl Heap {
     pub fn size_of(&self, start: usize) -> Option<usize> {
         let state_now = self.record_at(start)?.state.load(Ordering::Acquire);
         let ours = state_now & LIVE != 0 && (state_now ^ state(start, 0)) & UPPER == 0;
-        if ours { Some((state_now >> SIZE_SHIFT) as usize) } else { None }
+        if ours {
+            Some((state_now >> SIZE_SHIFT) as usize)
+        } else {
+            None
+        }
     }
 
     /// The block that `addr` lies in, or lay in if it was freed and is not used again.
@@ -228,16 +267,24 @@ impl Heap {
         loop {
             if let Some(places) = self.places(region << REGION_BITS) {
                 for at in (0..=place).rev() {
-                    let Some(record) = self.record(places[at].load(Ordering::Acquire)) else { continue };
+                    let Some(record) = self.record(places[at].load(Ordering::Acquire)) else {
+                        continue;
+                    };
                     let state = record.state.load(Ordering::Acquire);
-                    let start = (region << REGION_BITS) + (at << PLACE_BITS) + if state & UPPER != 0 { 16 } else { 0 };
+                    let start = (region << REGION_BITS)
+                        + (at << PLACE_BITS)
+                        + if state & UPPER != 0 { 16 } else { 0 };
                     if state & KNOWN == 0 || start > addr {
                         continue;
                     }
                     let holds = addr - start < (state >> SIZE_SHIFT) as usize;
                     if state & LIVE != 0 {
                         // Blocks in use do not overlap: what lies below the nearest one cannot reach further.
-                        return if holds { Some(block(start, record)) } else { dead };
+                        return if holds {
+                            Some(block(start, record))
+                        } else {
+                            dead
+                        };
                     }
                     if holds && dead.is_none() {
                         dead = Some(block(start, record));
@@ -272,8 +319,18 @@ fn state(start: usize, size: usize) -> u64 {
 fn block(start: usize, record: &Record) -> Block {
     let state = record.state.load(Ordering::Acquire);
     let (thread, stack) = from_origin(record.allocated.load(Ordering::Relaxed));
-    let freed = if state & LIVE != 0 { None } else { Some(from_origin(record.freed.load(Ordering::Relaxed))) };
-    Block { start, size: (state >> SIZE_SHIFT) as usize, thread, stack, freed }
+    let freed = if state & LIVE != 0 {
+        None
+    } else {
+        Some(from_origin(record.freed.load(Ordering::Relaxed)))
+    };
+    Block {
+        start,
+        size: (state >> SIZE_SHIFT) as usize,
+        thread,
+        stack,
+        freed,
+    }
 }
 
 impl Default for Heap {
@@ -298,9 +355,15 @@ mod tests {
         let heap = heap();
         heap.allocated(0x7000_0000, 40, T, S);
         heap.allocated(0x7000_0030, 200_000, T, StackId(1));
-        assert_eq!(heap.describe(0x7000_0027).map(|b| (b.start, b.size)), Some((0x7000_0000, 40)));
+        assert_eq!(
+            heap.describe(0x7000_0027).map(|b| (b.start, b.size)),
+            Some((0x7000_0000, 40))
+        );
         assert_eq!(heap.describe(0x7000_0028), None);
-        assert_eq!(heap.describe(0x7000_0030 + 199_999).map(|b| b.stack), Some(StackId(1)));
+        assert_eq!(
+            heap.describe(0x7000_0030 + 199_999).map(|b| b.stack),
+            Some(StackId(1))
+        );
         assert_eq!(heap.describe(0x7000_0030 + 200_000), None);
         assert_eq!(heap.describe(0x6fff_ffff), None);
         assert_eq!(heap.size_of(0x7000_0030), Some(200_000));
@@ -311,13 +374,25 @@ mod tests {
     fn a_freed_block_is_remembered_until_its_memory_is_used_again() {
         let heap = heap();
         heap.allocated(0x10000, 64, T, S);
-        assert_eq!(heap.freed(0x10010, T, S), Release::Inside(heap.describe(0x10000).unwrap()));
-        assert_eq!(heap.freed(0x10000, ThreadId(4), StackId(5)), Release::Freed { size: 64 });
-        assert_eq!(heap.describe(0x10020).unwrap().freed, Some((ThreadId(4), StackId(5))));
+        assert_eq!(
+            heap.freed(0x10010, T, S),
+            Release::Inside(heap.describe(0x10000).unwrap())
+        );
+        assert_eq!(
+            heap.freed(0x10000, ThreadId(4), StackId(5)),
+            Release::Freed { size: 64 }
+        );
+        assert_eq!(
+            heap.describe(0x10020).unwrap().freed,
+            Some((ThreadId(4), StackId(5)))
+        );
         assert!(matches!(heap.freed(0x10000, T, S), Release::Again(b) if b.stack == S));
         heap.allocated(0xfff0, 256, T, StackId(7));
         let block = heap.describe(0x10020).unwrap();
-        assert_eq!((block.start, block.stack, block.freed), (0xfff0, StackId(7), None));
+        assert_eq!(
+            (block.start, block.stack, block.freed),
+            (0xfff0, StackId(7), None)
+        );
         assert_eq!(heap.freed(0x5_0000, T, S), Release::Unknown);
     }
 }

@@ -39,7 +39,12 @@ fn hash(key: &Key) -> u64 {
 
 impl Interner {
     pub const fn new() -> Self {
-        Interner { inner: Locked::new(Inner { keys: Vec::new(), index: HashTable::new() }) }
+        Interner {
+            inner: Locked::new(Inner {
+                keys: Vec::new(),
+                index: HashTable::new(),
+            }),
+        }
     }
 
     /// The number of `key`; 0 if there are no more numbers.
@@ -60,7 +65,11 @@ impl Interner {
 
     /// The key of a number that [`Self::number`] gave.
     pub fn key(&self, number: u32) -> Option<Key> {
-        self.inner.lock().keys.get((number as usize).checked_sub(1)?).copied()
+        self.inner
+            .lock()
+            .keys
+            .get((number as usize).checked_sub(1)?)
+            .copied()
     }
 
     pub fn len(&self) -> usize {
@@ -98,7 +107,9 @@ pub struct Stacks {
 
 impl Stacks {
     pub const fn new() -> Self {
-        Stacks { nodes: Interner::new() }
+        Stacks {
+            nodes: Interner::new(),
+        }
     }
 
     /// The stack of a call from `pc` in stack `caller`.

@@ -55,7 +55,8 @@ impl Json {
 
     pub fn boolean(&mut self, b: bool) -> &mut Self {
         self.comma();
-        self.bytes.extend_from_slice(if b { b"true" } else { b"false" });
+        self.bytes
+            .extend_from_slice(if b { b"true" } else { b"false" });
         self
     }
 
@@ -72,7 +73,8 @@ impl Json {
                     0..0x20 => {
                         let hex = b"0123456789abcdef";
                         self.bytes.extend_from_slice(b"\\u00");
-                        self.bytes.extend_from_slice(&[hex[(c >> 4) as usize], hex[(c & 15) as usize]]);
+                        self.bytes
+                            .extend_from_slice(&[hex[(c >> 4) as usize], hex[(c & 15) as usize]]);
                     }
                     _ => self.bytes.push(c),
                 }
@@ -116,8 +118,19 @@ mod tests {
     #[test]
     fn lines_are_json() {
         let mut j = Json::new();
-        j.event("x").key("n").number(0).key("s").string(b"a\"\\\n\x01\xff").key("l").numbers([1, 20].into_iter());
-        j.key("o").open(b'{').key("b").boolean(true).close(b'}').end_line();
+        j.event("x")
+            .key("n")
+            .number(0)
+            .key("s")
+            .string(b"a\"\\\n\x01\xff")
+            .key("l")
+            .numbers([1, 20].into_iter());
+        j.key("o")
+            .open(b'{')
+            .key("b")
+            .boolean(true)
+            .close(b'}')
+            .end_line();
         j.event("y").end_line();
         let text = String::from_utf8(j.bytes).unwrap();
         assert_eq!(

@@ -53,13 +53,25 @@ pub fn given_up(rt: &Runtime, s: &mut Strand, start: usize, size: usize, pc: u64
                 }
             };
             let mut own = begin(s);
-            for (cell, addr) in (at & !7..stop).step_by(8).enumerate().map(|(i, addr)| (cells.wrapping_add(i), addr)) {
+            for (cell, addr) in (at & !7..stop)
+                .step_by(8)
+                .enumerate()
+                .map(|(i, addr)| (cells.wrapping_add(i), addr))
+            {
                 // SAFETY: the cell is inside the block that the shadow gave.
                 if addr - (start & !7) >= MARKED_WHOLE && unsafe { cell::is_empty(cell) } {
                     continue;
                 }
-                let low = if addr < start { 0xff << (start - addr) } else { 0xff };
-                let high = if addr + 8 > end { 0xff >> (addr + 8 - end) } else { 0xff };
+                let low = if addr < start {
+                    0xff << (start - addr)
+                } else {
+                    0xff
+                };
+                let high = if addr + 8 > end {
+                    0xff >> (addr + 8 - end)
+                } else {
+                    0xff
+                };
                 let new = Entry(stamp | (low & high & 0xff) as u64);
                 // SAFETY: as above, and we are inside; a page that is our own stays so while we are at work in it.
                 unsafe {

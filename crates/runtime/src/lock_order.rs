@@ -83,12 +83,18 @@ impl Graph {
     fn node(&mut self, lock: SyncId) -> &mut Node {
         self.nodes
             .entry(hash(lock), |n| n.lock == lock, |n| hash(n.lock))
-            .or_insert_with(|| Node { lock, edges: Vec::new(), from: Vec::new() })
+            .or_insert_with(|| Node {
+                lock,
+                edges: Vec::new(),
+                from: Vec::new(),
+            })
             .into_mut()
     }
 
     fn edges(&self, lock: SyncId) -> &[Edge] {
-        self.nodes.find(hash(lock), |n| n.lock == lock).map_or(&[], |n| &n.edges)
+        self.nodes
+            .find(hash(lock), |n| n.lock == lock)
+            .map_or(&[], |n| &n.edges)
     }
 
     /// Adds an instance; true if it can make a cycle that was not there before.
@@ -96,7 +102,12 @@ impl Graph {
         let full = self.edges >= MOST_EDGES;
         let node = self.node(from);
         if let Some(edge) = node.edges.iter_mut().find(|e| e.to == to) {
-            let same = |i: &Instance| i.thread == new.thread && i.gates == new.gates && i.held == new.held && i.taken == new.taken;
+            let same = |i: &Instance| {
+                i.thread == new.thread
+                    && i.gates == new.gates
+                    && i.held == new.held
+                    && i.taken == new.taken
+            };
             if edge.instances.iter().any(same) {
                 return false;
             }
@@ -108,7 +119,11 @@ impl Graph {
             if edge.instances.iter().any(|i| i.thread == new.thread) {
                 return true;
             }
-            let twice = (1..edge.instances.len()).find(|&i| edge.instances[..i].iter().any(|o| o.thread == edge.instances[i].thread));
+            let twice = (1..edge.instances.len()).find(|&i| {
+                edge.instances[..i]
+                    .iter()
+                    .any(|o| o.thread == edge.instances[i].thread)
+            });
             if let Some(i) = twice {
                 edge.instances[i] = new;
             }
@@ -118,7 +133,10 @@ impl Graph {
             rt.losses.count(Loss::LockOrder);
             return false;
         }
-        node.edges.push(Edge { to, instances: std_alloc::vec![new] });
+        node.edges.push(Edge {
+            to,
+            instances: std_alloc::vec![new],
+        });
         self.edges += 1;
         self.node(to).from.push(from);
         true
@@ -144,7 +162,9 @@ impl Graph {
 
     /// Continues `path` to its own start with at most `more` edges.
     fn close(&self, rt: &Runtime, path: &mut Vec<Link>, more: usize, steps: &mut usize) -> bool {
-        let (Some(first), Some(last)) = (path.first().copied(), path.last().copied()) else { return false };
+        let (Some(first), Some(last)) = (path.first().copied(), path.last().copied()) else {
+            return false;
+        };
         for edge in self.edges(last.to) {
             let closes = edge.to == first.from;
             if !closes && (more <= 1 || path.iter().any(|l| l.from == edge.to || l.to == edge.to)) {
@@ -155,10 +175,16 @@ impl Graph {
                 if *steps > MOST_STEPS {
                     return false;
                 }
-                if !can_follow(rt, path, last, by) || (closes && by.taken == Mode::Shared && first.by.held == Mode::Shared) {
+                if !can_follow(rt, path, last, by)
+                    || (closes && by.taken == Mode::Shared && first.by.held == Mode::Shared)
+                {
                     continue;
                 }
-                path.push(Link { from: last.to, to: edge.to, by });
+                path.push(Link {
+                    from: last.to,
+                    to: edge.to,
+                    by,
+                });
                 if closes || self.close(rt, path, more - 1, steps) {
                     return true;
                 }
@@ -175,18 +201,26 @@ fn can_follow(rt: &Runtime, path: &[Link], last: Link, by: Instance) -> bool {
     if last.by.taken == Mode::Shared && by.held == Mode::Shared {
         return false;
     }
-    path.iter().all(|link| link.by.thread != by.thread && !share_a_gate(rt, link.by.gates, by.gates))
+    path.iter()
+        .all(|link| link.by.thread != by.thread && !share_a_gate(rt, link.by.gates, by.gates))
 }
 
 fn share_a_gate(rt: &Runtime, a: LockSetId, b: LockSetId) -> bool {
     rt.lock_sets.iter(a).any(|x| {
-        rt.lock_sets.iter(b).any(|y| x.lock == y.lock && (x.mode == Mode::Exclusive || y.mode == Mode::Exclusive))
+        rt.lock_sets
+            .iter(b)
+            .any(|y| x.lock == y.lock && (x.mode == Mode::Exclusive || y.mode == Mode::Exclusive))
     })
 }
 
 impl LockOrder {
     pub const fn new() -> Self {
-        LockOrder { graph: Locked::new(Graph { nodes: HashTable::new(), edges: 0 }) }
+        LockOrder {
+            graph: Locked::new(Graph {
+                nodes: HashTable::new(),
+                edges: 0,
+            }),
+        }
     }
 
     /// Adds one taking, and looks for the shortest cycle that it closes.
@@ -212,7 +246,9 @@ impl LockOrder {
 
     fn forget(&self, lock: SyncId) {
         let mut graph = self.graph.lock();
-        let Ok(found) = graph.nodes.find_entry(hash(lock), |n| n.lock == lock) else { return };
+        let Ok(found) = graph.nodes.find_entry(hash(lock), |n| n.lock == lock) else {
+            return;
+        };
         let (node, _) = found.remove();
         graph.edges -= node.edges.len();
         for edge in &node.edges {
@@ -253,13 +289,27 @@ impl Default for LockOrder {
 /// `s`, holding `before`, waited for `lock` and has it now.
 #[cold]
 #[inline(never)]
-pub fn took_while_holding(rt: &Runtime, s: &mut Strand, before: LockSetId, lock: SyncId, taken: Mode, taken_at: StackId) {
+pub fn took_while_holding(
+    rt: &Runtime,
+    s: &mut Strand,
+    before: LockSetId,
+    lock: SyncId,
+    taken: Mode,
+    taken_at: StackId,
+) {
     let held: Vec<_> = rt.lock_sets.iter(before).collect();
     for held in held {
         if held.lock == lock {
             continue;
         }
-        let new = Instance { thread: s.thread, held_at: held.taken_at, held: held.mode, taken_at, taken, gates: before };
+        let new = Instance {
+            thread: s.thread,
+            held_at: held.taken_at,
+            held: held.mode,
+            taken_at,
+            taken,
+            gates: before,
+        };
         if let Some(cycle) = rt.lock_order.add(rt, held.lock, lock, new) {
             report(rt, s, &cycle);
         }
@@ -289,21 +339,47 @@ pub fn label(parts: &[&str], locks: &[SyncId]) -> Vec<u8> {
 }
 
 fn report(rt: &Runtime, s: &mut Strand, cycle: &[Link]) {
-    let mut places: Vec<u64> = cycle.iter().flat_map(|l| [l.by.held_at.0 as u64, l.by.taken_at.0 as u64]).collect();
+    let mut places: Vec<u64> = cycle
+        .iter()
+        .flat_map(|l| [l.by.held_at.0 as u64, l.by.taken_at.0 as u64])
+        .collect();
     places.sort_unstable();
     places.push(0x10c0);
-    let labels: Vec<_> =
-        cycle.iter().map(|l| (label(&["took "], &[l.from]), label(&["took ", " while holding "], &[l.to, l.from]))).collect();
-    finding::report(rt, s, "lock-order-inversion", finding::key(&places), |out, threads| {
-        let mut lines = Vec::new();
-        for (link, (first, second)) in cycle.iter().zip(&labels) {
-            threads.push(link.by.thread);
-            lines.push(Line { label: first, thread: link.by.thread, stack: link.by.held_at, lock: link.from });
-            lines.push(Line { label: second, thread: link.by.thread, stack: link.by.taken_at, lock: link.to });
-        }
-        misuse::stacks(rt, out, &lines);
-        let ids: Vec<_> = cycle.iter().map(|l| l.from).collect();
-        misuse::locks(rt, out, &ids);
-        out.key("text").text("each thread takes its second lock while it holds its first; if they do so at once, all of them wait for ever");
-    });
+    let labels: Vec<_> = cycle
+        .iter()
+        .map(|l| {
+            (
+                label(&["took "], &[l.from]),
+                label(&["took ", " while holding "], &[l.to, l.from]),
+            )
+        })
+        .collect();
+    finding::report(
+        rt,
+        s,
+        "lock-order-inversion",
+        finding::key(&places),
+        |out, threads| {
+            let mut lines = Vec::new();
+            for (link, (first, second)) in cycle.iter().zip(&labels) {
+                threads.push(link.by.thread);
+                lines.push(Line {
+                    label: first,
+                    thread: link.by.thread,
+                    stack: link.by.held_at,
+                    lock: link.from,
+                });
+                lines.push(Line {
+                    label: second,
+                    thread: link.by.thread,
+                    stack: link.by.taken_at,
+                    lock: link.to,
+                });
+            }
+            misuse::stacks(rt, out, &lines);
+            let ids: Vec<_> = cycle.iter().map(|l| l.from).collect();
+            misuse::locks(rt, out, &ids);
+            out.key("text").text("each thread takes its second lock while it holds its first; if they do so at once, all of them wait for ever");
+        },
+    );
 }

@@ -16,8 +16,8 @@ use std_alloc::vec::Vec;
 use crate::cell;
 use crate::history::Touch;
 use crate::intern::StackId;
-use crate::locks::Mode;
 use crate::lock_order;
+use crate::locks::Mode;
 use crate::misuse;
 use crate::runtime::Runtime;
 use crate::strand::Strand;
@@ -71,7 +71,15 @@ fn become_kind(rt: &Runtime, state: &mut State, addr: usize, kind: Kind) {
 
 /// `s` has the lock at `addr` now.
 #[inline]
-pub fn took(rt: &Runtime, s: &mut Strand, addr: usize, kind: Kind, mode: Mode, got: Got, at: StackId) {
+pub fn took(
+    rt: &Runtime,
+    s: &mut Strand,
+    addr: usize,
+    kind: Kind,
+    mode: Mode,
+    got: Got,
+    at: StackId,
+) {
     let var = rt.syncs.get(s, addr, kind);
     let (id, first) = match note_taken(rt, s, var, addr, kind, mode, at) {
         Some(noted) => noted,
@@ -95,7 +103,15 @@ pub fn took(rt: &Runtime, s: &mut Strand, addr: usize, kind: Kind, mode: Mode, g
 
 /// Notes the strand as a holder: the lock's number, and whether it is his first hold. None if the lock was destroyed.
 #[inline(always)]
-fn note_taken(rt: &Runtime, s: &mut Strand, var: &SyncVar, addr: usize, kind: Kind, mode: Mode, at: StackId) -> Option<(SyncId, bool)> {
+fn note_taken(
+    rt: &Runtime,
+    s: &mut Strand,
+    var: &SyncVar,
+    addr: usize,
+    kind: Kind,
+    mode: Mode,
+    at: StackId,
+) -> Option<(SyncId, bool)> {
     let me = s.thread;
     var.with(|state| {
         let id = settle(rt, state, addr, kind);
@@ -129,7 +145,14 @@ fn note_taken(rt: &Runtime, s: &mut Strand, var: &SyncVar, addr: usize, kind: Ki
 /// A destroyed object is used. Either the program made it again with an initialiser that we could not see as a call, or
 /// this is a bug; in both cases it is a new object from here on.
 #[cold]
-pub fn used_after_destroy(rt: &Runtime, s: &mut Strand, var: &'static SyncVar, addr: usize, kind: Kind, at: StackId) {
+pub fn used_after_destroy(
+    rt: &Runtime,
+    s: &mut Strand,
+    var: &'static SyncVar,
+    addr: usize,
+    kind: Kind,
+    at: StackId,
+) {
     // The C library refuses a mutex that it destroyed, so one that it took is a new one.
     let mutex = matches!(kind, Kind::Mutex | Kind::RecursiveMutex);
     if !mutex && !written_since_destroy(rt, addr) {
@@ -143,7 +166,9 @@ pub fn used_after_destroy(rt: &Runtime, s: &mut Strand, var: &'static SyncVar, a
 
 /// Has the program written to the object's memory since it was destroyed? The destruction itself was recorded as a write.
 fn written_since_destroy(rt: &Runtime, addr: usize) -> bool {
-    let Some(cell) = rt.shadow.existing(addr) else { return true };
+    let Some(cell) = rt.shadow.existing(addr) else {
+        return true;
+    };
     let mut destroyed = false;
     let byte = 1u64 << (addr % 8);
     // SAFETY: a cell of the shadow, and the caller is inside the runtime.
@@ -195,7 +220,14 @@ pub fn giving(rt: &Runtime, s: &mut Strand, addr: usize, kind: Kind, at: StackId
 
 /// As [`giving`], for a lock that may say itself who has it.
 #[inline]
-pub fn giving_seen(rt: &Runtime, s: &mut Strand, addr: usize, kind: Kind, at: StackId, unseen: Unseen) -> Gave {
+pub fn giving_seen(
+    rt: &Runtime,
+    s: &mut Strand,
+    addr: usize,
+    kind: Kind,
+    at: StackId,
+    unseen: Unseen,
+) -> Gave {
     let var = rt.syncs.get(s, addr, kind);
     let me = s.thread;
     let (id, gave, mode, odd) = var.with(|state| {
@@ -222,7 +254,12 @@ pub fn giving_seen(rt: &Runtime, s: &mut Strand, addr: usize, kind: Kind, at: St
                 if s.ignore_sync == 0 {
                     state.release_reader(s);
                 }
-                (id, if left == 0 { Gave::All } else { Gave::Level }, Mode::Shared, odd)
+                (
+                    id,
+                    if left == 0 { Gave::All } else { Gave::Level },
+                    Mode::Shared,
+                    odd,
+                )
             }
         }
     });
@@ -248,7 +285,13 @@ pub fn giving_seen(rt: &Runtime, s: &mut Strand, addr: usize, kind: Kind, at: St
 }
 
 /// The object at `addr` is made new: another identity, nothing remembered.
-pub fn created(rt: &Runtime, s: &mut Strand, addr: usize, kind: Kind, at: StackId) -> &'static SyncVar {
+pub fn created(
+    rt: &Runtime,
+    s: &mut Strand,
+    addr: usize,
+    kind: Kind,
+    at: StackId,
+) -> &'static SyncVar {
     let var = rt.syncs.get(s, addr, kind);
     let old = var.with(|state| {
         let old = state.id;
@@ -284,7 +327,10 @@ pub fn destroyed(rt: &Runtime, s: &mut Strand, addr: usize, kind: Kind, at: Stac
 pub fn memory_gone(rt: &Runtime, s: &mut Strand, var: &'static SyncVar, at: StackId) {
     let me = s.thread;
     let (id, held) = var.with(|state| {
-        let lock = matches!(state.kind, Kind::Mutex | Kind::RecursiveMutex | Kind::RwLock | Kind::SpinLock | Kind::Annotation);
+        let lock = matches!(
+            state.kind,
+            Kind::Mutex | Kind::RecursiveMutex | Kind::RwLock | Kind::SpinLock | Kind::Annotation
+        );
         if !lock {
             return (state.id, false);
         }

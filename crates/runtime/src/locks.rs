@@ -33,18 +33,38 @@ const SHARED_BIT: u64 = 1 << 32;
 
 impl LockSets {
     pub const fn new() -> Self {
-        LockSets { nodes: Interner::new() }
+        LockSets {
+            nodes: Interner::new(),
+        }
     }
 
     pub fn with(&self, set: LockSetId, held: HeldLock) -> LockSetId {
-        let shared = if held.mode == Mode::Shared { SHARED_BIT } else { 0 };
-        LockSetId(self.nodes.number([(set.0 as u64) << 32 | held.lock.0 as u64, shared | held.taken_at.0 as u64]))
+        let shared = if held.mode == Mode::Shared {
+            SHARED_BIT
+        } else {
+            0
+        };
+        LockSetId(self.nodes.number([
+            (set.0 as u64) << 32 | held.lock.0 as u64,
+            shared | held.taken_at.0 as u64,
+        ]))
     }
 
     fn last(&self, set: LockSetId) -> Option<(LockSetId, HeldLock)> {
         let [a, b] = self.nodes.key(set.0)?;
-        let mode = if b & SHARED_BIT != 0 { Mode::Shared } else { Mode::Exclusive };
-        Some((LockSetId((a >> 32) as u32), HeldLock { lock: SyncId(a as u32), mode, taken_at: StackId(b as u32) }))
+        let mode = if b & SHARED_BIT != 0 {
+            Mode::Shared
+        } else {
+            Mode::Exclusive
+        };
+        Some((
+            LockSetId((a >> 32) as u32),
+            HeldLock {
+                lock: SyncId(a as u32),
+                mode,
+                taken_at: StackId(b as u32),
+            },
+        ))
     }
 
     /// The set without the most recent hold of `lock`; the set itself if it is not in there.
@@ -53,7 +73,10 @@ impl LockSets {
         let mut at = set;
         while let Some((below, held)) = self.last(at) {
             if held.lock == lock {
-                return above.iter().rev().fold(below, |set, &held| self.with(set, held));
+                return above
+                    .iter()
+                    .rev()
+                    .fold(below, |set, &held| self.with(set, held));
             }
             above.push(held);
             at = below;
@@ -97,13 +120,20 @@ mod tests {
     #[test]
     fn locks_leave_in_any_order() {
         let sets = LockSets::new();
-        let held = |n| HeldLock { lock: SyncId(n), mode: Mode::Exclusive, taken_at: StackId(n) };
+        let held = |n| HeldLock {
+            lock: SyncId(n),
+            mode: Mode::Exclusive,
+            taken_at: StackId(n),
+        };
         let a = sets.with(LockSetId(0), held(1));
         let ab = sets.with(a, held(2));
         let abc = sets.with(ab, held(3));
         let ac = sets.without(abc, SyncId(2));
         assert_eq!(sets.iter(ac).map(|h| h.lock.0).collect::<Vec<_>>(), [3, 1]);
         assert_eq!(sets.without(ac, SyncId(9)), ac);
-        assert_eq!(sets.without(sets.without(ac, SyncId(1)), SyncId(3)), LockSetId(0));
+        assert_eq!(
+            sets.without(sets.without(ac, SyncId(1)), SyncId(3)),
+            LockSetId(0)
+        );
     }
 }

@@ -19,17 +19,29 @@ pub enum Loss {
     LockOrder,
 }
 
-const ALL: [Loss; 6] =
-    [Loss::SharedSlot, Loss::DeepStack, Loss::NoShadow, Loss::History, Loss::Findings, Loss::LockOrder];
+const ALL: [Loss; 6] = [
+    Loss::SharedSlot,
+    Loss::DeepStack,
+    Loss::NoShadow,
+    Loss::History,
+    Loss::Findings,
+    Loss::LockOrder,
+];
 
 impl Loss {
     pub fn sentence(self) -> &'static str {
         match self {
-            Loss::SharedSlot => "threads that had to share a clock with another one (races between the two are not seen)",
-            Loss::DeepStack => "calls deeper than the memory for call stacks (their frames are missing in reports)",
+            Loss::SharedSlot => {
+                "threads that had to share a clock with another one (races between the two are not seen)"
+            }
+            Loss::DeepStack => {
+                "calls deeper than the memory for call stacks (their frames are missing in reports)"
+            }
             Loss::NoShadow => "accesses not checked because there was no memory left",
             Loss::History => "accesses whose call stack had to be forgotten to keep memory bounded",
-            Loss::LockOrder => "orders of two locks that were not searched for cycles because there are too many",
+            Loss::LockOrder => {
+                "orders of two locks that were not searched for cycles because there are too many"
+            }
             Loss::Findings => "findings beyond the largest number that is kept",
         }
     }
@@ -42,7 +54,9 @@ pub struct Losses {
 
 impl Losses {
     pub const fn new() -> Self {
-        Losses { counts: [const { AtomicU64::new(0) }; ALL.len()] }
+        Losses {
+            counts: [const { AtomicU64::new(0) }; ALL.len()],
+        }
     }
 
     pub fn count(&self, what: Loss) {
@@ -50,7 +64,9 @@ impl Losses {
     }
 
     pub fn all(&self) -> impl Iterator<Item = (Loss, u64)> + '_ {
-        ALL.into_iter().map(|l| (l, self.counts[l as usize].load(Ordering::Relaxed))).filter(|&(_, n)| n > 0)
+        ALL.into_iter()
+            .map(|l| (l, self.counts[l as usize].load(Ordering::Relaxed)))
+            .filter(|&(_, n)| n > 0)
     }
 }
 

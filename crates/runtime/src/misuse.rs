@@ -23,7 +23,12 @@ pub struct Line<'a> {
 pub fn stacks(rt: &Runtime, out: &mut Json, lines: &[Line]) {
     out.key("stacks").open(b'[');
     for line in lines {
-        out.open(b'{').key("label").string(line.label).key("thread").number(line.thread.0 as u64).key("stack");
+        out.open(b'{')
+            .key("label")
+            .string(line.label)
+            .key("thread")
+            .number(line.thread.0 as u64)
+            .key("stack");
         finding::stack(rt, out, line.stack);
         if line.lock != SyncId(0) {
             out.key("lock").open(b'{');
@@ -42,7 +47,10 @@ pub fn locks(rt: &Runtime, out: &mut Json, ids: &[SyncId]) {
         out.open(b'{');
         finding::lock_keys(rt, out, id);
         out.key("created");
-        let created = rt.syncs.describe(id).map_or(StackId(0), |(_, _, created)| created);
+        let created = rt
+            .syncs
+            .describe(id)
+            .map_or(StackId(0), |(_, _, created)| created);
         finding::stack(rt, out, created);
         out.close(b'}');
     }
@@ -55,7 +63,11 @@ pub fn about(rt: &Runtime, s: &mut Strand, kind: &str, id: SyncId, lines: &[Line
         return;
     }
     let first = lines.first().map_or(StackId(0), |line| line.stack);
-    let tag = finding::key(&[kind.len() as u64, kind.as_bytes().iter().fold(0, |h, &b| h * 31 + b as u64), first.0 as u64]);
+    let tag = finding::key(&[
+        kind.len() as u64,
+        kind.as_bytes().iter().fold(0, |h, &b| h * 31 + b as u64),
+        first.0 as u64,
+    ]);
     finding::report(rt, s, kind, tag, |out, threads| {
         threads.extend(lines.iter().map(|line| line.thread));
         stacks(rt, out, lines);
@@ -73,7 +85,12 @@ fn holder(var: &SyncVar) -> (SyncId, Option<ThreadId>, StackId, bool) {
         let usage = state.usage();
         match usage.owner {
             Some(owner) => (id, Some(owner), usage.taken_at, true),
-            None => (id, usage.sharers.first().map(|&(thread, _)| thread), StackId(0), false),
+            None => (
+                id,
+                usage.sharers.first().map(|&(thread, _)| thread),
+                StackId(0),
+                false,
+            ),
         }
     })
 }
@@ -88,16 +105,38 @@ pub fn wrong_unlock(rt: &Runtime, s: &mut Strand, var: &SyncVar, at: StackId) {
             s,
             "unlock-not-held",
             id,
-            &[Line { label: b"unlocked here", thread: me, stack: at, lock: id }],
+            &[Line {
+                label: b"unlocked here",
+                thread: me,
+                stack: at,
+                lock: id,
+            }],
             "nobody holds the lock that is unlocked",
         ),
         Some(owner) => {
             let lines = [
-                Line { label: b"unlocked here", thread: me, stack: at, lock: id },
-                Line { label: b"locked here by another thread", thread: owner, stack: taken_at, lock: id },
+                Line {
+                    label: b"unlocked here",
+                    thread: me,
+                    stack: at,
+                    lock: id,
+                },
+                Line {
+                    label: b"locked here by another thread",
+                    thread: owner,
+                    stack: taken_at,
+                    lock: id,
+                },
             ];
             let known = if taken_at == StackId(0) { 1 } else { 2 };
-            about(rt, s, "unlock-wrong-thread", id, &lines[..known], "another thread holds the lock that is unlocked");
+            about(
+                rt,
+                s,
+                "unlock-wrong-thread",
+                id,
+                &lines[..known],
+                "another thread holds the lock that is unlocked",
+            );
         }
     }
 }
@@ -106,8 +145,18 @@ pub fn wrong_unlock(rt: &Runtime, s: &mut Strand, var: &SyncVar, at: StackId) {
 pub fn mismatch(rt: &Runtime, s: &mut Strand, var: &SyncVar, at: StackId, text: &str) {
     let (id, owner, taken_at, _) = holder(var);
     let lines = [
-        Line { label: b"unlocked here", thread: s.thread, stack: at, lock: id },
-        Line { label: b"locked here", thread: owner.unwrap_or(s.thread), stack: taken_at, lock: id },
+        Line {
+            label: b"unlocked here",
+            thread: s.thread,
+            stack: at,
+            lock: id,
+        },
+        Line {
+            label: b"locked here",
+            thread: owner.unwrap_or(s.thread),
+            stack: taken_at,
+            lock: id,
+        },
     ];
     let known = if taken_at == StackId(0) { 1 } else { 2 };
     about(rt, s, "rwlock-mismatch", id, &lines[..known], text);
@@ -117,19 +166,46 @@ pub fn mismatch(rt: &Runtime, s: &mut Strand, var: &SyncVar, at: StackId, text: 
 pub fn double_lock(rt: &Runtime, s: &mut Strand, var: &SyncVar, at: StackId) {
     let (id, _, taken_at, _) = holder(var);
     let lines = [
-        Line { label: b"locked again here", thread: s.thread, stack: at, lock: id },
-        Line { label: b"locked here before", thread: s.thread, stack: taken_at, lock: id },
+        Line {
+            label: b"locked again here",
+            thread: s.thread,
+            stack: at,
+            lock: id,
+        },
+        Line {
+            label: b"locked here before",
+            thread: s.thread,
+            stack: taken_at,
+            lock: id,
+        },
     ];
     let known = if taken_at == StackId(0) { 1 } else { 2 };
-    about(rt, s, "double-lock", id, &lines[..known], "the thread holds the lock already and it is not recursive");
+    about(
+        rt,
+        s,
+        "double-lock",
+        id,
+        &lines[..known],
+        "the thread holds the lock already and it is not recursive",
+    );
 }
 
 /// A held or waited-on object is destroyed.
 pub fn destroy_locked(rt: &Runtime, s: &mut Strand, var: &SyncVar, at: StackId) {
     let (id, owner, taken_at, _) = holder(var);
     let lines = [
-        Line { label: b"destroyed here", thread: s.thread, stack: at, lock: id },
-        Line { label: b"locked here", thread: owner.unwrap_or(s.thread), stack: taken_at, lock: id },
+        Line {
+            label: b"destroyed here",
+            thread: s.thread,
+            stack: at,
+            lock: id,
+        },
+        Line {
+            label: b"locked here",
+            thread: owner.unwrap_or(s.thread),
+            stack: taken_at,
+            lock: id,
+        },
     ];
     let known = if taken_at == StackId(0) { 1 } else { 2 };
     let text = match owner {
@@ -146,34 +222,87 @@ pub fn use_after_destroy(rt: &Runtime, s: &mut Strand, var: &SyncVar, at: StackI
 }
 
 /// As [`use_after_destroy`], with who destroyed it.
-pub fn use_after_destroy_by(rt: &Runtime, s: &mut Strand, var: &SyncVar, at: StackId, gone: Option<(ThreadId, StackId)>) {
+pub fn use_after_destroy_by(
+    rt: &Runtime,
+    s: &mut Strand,
+    var: &SyncVar,
+    at: StackId,
+    gone: Option<(ThreadId, StackId)>,
+) {
     let id = var.with(|state| state.id);
     let (thread, stack) = gone.unwrap_or((s.thread, StackId(0)));
     let lines = [
-        Line { label: b"used here", thread: s.thread, stack: at, lock: id },
-        Line { label: b"destroyed here", thread, stack, lock: id },
+        Line {
+            label: b"used here",
+            thread: s.thread,
+            stack: at,
+            lock: id,
+        },
+        Line {
+            label: b"destroyed here",
+            thread,
+            stack,
+            lock: id,
+        },
     ];
-    about(rt, s, "use-after-destroy", id, &lines, "the object was destroyed before and not made again");
+    about(
+        rt,
+        s,
+        "use-after-destroy",
+        id,
+        &lines,
+        "the object was destroyed before and not made again",
+    );
 }
 
 /// An object is used that nothing initialised.
 pub fn use_before_init(rt: &Runtime, s: &mut Strand, var: &SyncVar, at: StackId) {
     let id = var.with(|state| state.id);
-    let lines = [Line { label: b"used here", thread: s.thread, stack: at, lock: id }];
-    about(rt, s, "use-before-init", id, &lines, "the memory of the object holds what no initialiser leaves there");
+    let lines = [Line {
+        label: b"used here",
+        thread: s.thread,
+        stack: at,
+        lock: id,
+    }];
+    about(
+        rt,
+        s,
+        "use-before-init",
+        id,
+        &lines,
+        "the memory of the object holds what no initialiser leaves there",
+    );
 }
 
 /// A condition variable is waited on with a mutex that is not held, or not the one of the others.
-pub fn cond_wrong_mutex(rt: &Runtime, s: &mut Strand, cond: &SyncVar, mutex: SyncId, at: StackId, text: &str) {
+pub fn cond_wrong_mutex(
+    rt: &Runtime,
+    s: &mut Strand,
+    cond: &SyncVar,
+    mutex: SyncId,
+    at: StackId,
+    text: &str,
+) {
     if !rt.options.misuse.on() {
         return;
     }
     let id = cond.with(|state| state.id);
-    let lines = [Line { label: b"waited here", thread: s.thread, stack: at, lock: mutex }];
-    finding::report(rt, s, "cond-wrong-mutex", finding::key(&[0x70, at.0 as u64]), |out, threads| {
-        threads.push(lines[0].thread);
-        stacks(rt, out, &lines);
-        locks(rt, out, &[id, mutex]);
-        out.key("text").text(text);
-    });
+    let lines = [Line {
+        label: b"waited here",
+        thread: s.thread,
+        stack: at,
+        lock: mutex,
+    }];
+    finding::report(
+        rt,
+        s,
+        "cond-wrong-mutex",
+        finding::key(&[0x70, at.0 as u64]),
+        |out, threads| {
+            threads.push(lines[0].thread);
+            stacks(rt, out, &lines);
+            locks(rt, out, &[id, mutex]);
+            out.key("text").text(text);
+        },
+    );
 }

@@ -54,7 +54,11 @@ impl Order {
     /// How the program's own store must be done.
     #[inline(always)]
     pub fn store_ordering(self) -> Ordering {
-        if self.0 == SEQ_CST { Ordering::SeqCst } else { Ordering::Release }
+        if self.0 == SEQ_CST {
+            Ordering::SeqCst
+        } else {
+            Ordering::Release
+        }
     }
 }
 
@@ -70,7 +74,15 @@ fn take(rt: &Runtime, state: &mut State, s: &mut Strand, order: Order) {
 
 /// A load.
 #[inline]
-pub fn load<T>(rt: &Runtime, s: &mut Strand, addr: usize, order: Order, size: usize, pc: u64, raw: impl Fn() -> T) -> T {
+pub fn load<T>(
+    rt: &Runtime,
+    s: &mut Strand,
+    addr: usize,
+    order: Order,
+    size: usize,
+    pc: u64,
+    raw: impl Fn() -> T,
+) -> T {
     // Looking for the object takes a lock, which no signal handler must find taken by its own thread.
     s.enter();
     if rt.syncs.find(s, addr).is_none() {
@@ -95,7 +107,15 @@ pub fn load<T>(rt: &Runtime, s: &mut Strand, addr: usize, order: Order, size: us
 
 /// A store.
 #[inline]
-pub fn store(rt: &Runtime, s: &mut Strand, addr: usize, order: Order, size: usize, pc: u64, raw: impl FnOnce()) {
+pub fn store(
+    rt: &Runtime,
+    s: &mut Strand,
+    addr: usize,
+    order: Order,
+    size: usize,
+    pc: u64,
+    raw: impl FnOnce(),
+) {
     s.enter();
     let var = rt.syncs.get(s, addr, Kind::Atomic);
     access::access(rt, s, addr, size, Touch::AtomicWrite, pc);
@@ -128,7 +148,11 @@ pub fn modify<T>(
     let value = var.with(|state| {
         let (value, wrote) = raw();
         take(rt, state, s, if wrote { order } else { failed });
-        let touch = if wrote { Touch::AtomicReadWrite } else { Touch::AtomicRead };
+        let touch = if wrote {
+            Touch::AtomicReadWrite
+        } else {
+            Touch::AtomicRead
+        };
         access::access(rt, s, addr, size, touch, pc);
         if wrote && order.releases() {
             state.release(s);
@@ -152,7 +176,9 @@ pub fn fence(rt: &Runtime, s: &mut Strand, order: Order) {
     }
     if order.releases() {
         s.published();
-        let Strand { released, clock, .. } = s;
+        let Strand {
+            released, clock, ..
+        } = s;
         released.copy_from(clock);
         s.begin_step();
     }

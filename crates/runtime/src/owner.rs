@@ -44,8 +44,15 @@ pub fn on_stack(rt: &Runtime, addr: usize) -> Option<OnStack> {
         }
         // SAFETY: a strand in the registry lives while its lock is held; the bounds are set before it is there.
         let os = unsafe { (*t.strand).os };
-        if (os.stack_low..os.stack_high).contains(&addr) && tls_range(&os).is_none_or(|r| !r.contains(&addr)) {
-            found = Some(OnStack { thread, low: os.stack_low, high: os.stack_high, frame: None });
+        if (os.stack_low..os.stack_high).contains(&addr)
+            && tls_range(&os).is_none_or(|r| !r.contains(&addr))
+        {
+            found = Some(OnStack {
+                thread,
+                low: os.stack_low,
+                high: os.stack_high,
+                frame: None,
+            });
             // SAFETY: as above.
             seen = unsafe { calls_of(t.strand) };
         }
@@ -75,16 +82,33 @@ unsafe fn calls_of(s: *mut Strand) -> Option<(Vec<u64>, u16, u64)> {
         return None;
     }
     let mut calls = std_alloc::vec![0u64; count];
-    if copy(base, &mut calls) == count { Some((calls, slot, seq)) } else { None }
+    if copy(base, &mut calls) == count {
+        Some((calls, slot, seq))
+    } else {
+        None
+    }
 }
 
-fn frame(rt: &Runtime, calls: &[u64], slot: u16, seq: u64, addr: usize, high: usize) -> Option<Frame> {
-    let (at, call) = first_noted(calls, addr.next_multiple_of(8), high.min(addr.saturating_add(FARTHEST)))?;
+fn frame(
+    rt: &Runtime,
+    calls: &[u64],
+    slot: u16,
+    seq: u64,
+    addr: usize,
+    high: usize,
+) -> Option<Frame> {
+    let (at, call) = first_noted(
+        calls,
+        addr.next_multiple_of(8),
+        high.min(addr.saturating_add(FARTHEST)),
+    )?;
     let inner = match calls.get(call + 1) {
         Some(&pc) => pc,
         None => innermost(rt, calls, slot, seq)?,
     };
-    let stack = core::iter::once(inner).chain(calls[..=call].iter().rev().copied()).collect();
+    let stack = core::iter::once(inner)
+        .chain(calls[..=call].iter().rev().copied())
+        .collect();
     Some(Frame { end: at + 8, stack })
 }
 
@@ -110,7 +134,9 @@ fn first_noted(calls: &[u64], from: usize, to: usize) -> Option<(usize, usize)> 
 
 /// A program counter in the function that was called last: where it made one of its latest accesses.
 fn innermost(rt: &Runtime, calls: &[u64], slot: u16, seq: u64) -> Option<u64> {
-    let caller = calls.iter().fold(StackId(0), |caller, &pc| rt.stacks.push(caller, pc));
+    let caller = calls
+        .iter()
+        .fold(StackId(0), |caller, &pc| rt.stacks.push(caller, pc));
     let history = rt.histories.of(slot);
     (seq.saturating_sub(LOOK_BACK)..=seq)
         .rev()
@@ -126,12 +152,28 @@ fn copy(from: usize, to: &mut [u64]) -> usize {
     let remote = [from, to.len() * 8];
     let me = sys::getpid() as usize;
     // SAFETY: the kernel writes into `to` alone, and checks what it reads.
-    let n = unsafe { sys::syscall(PROCESS_VM_READV, [me, local.as_ptr() as usize, 1, remote.as_ptr() as usize, 1, 0]) };
+    let n = unsafe {
+        sys::syscall(
+            PROCESS_VM_READV,
+            [
+                me,
+                local.as_ptr() as usize,
+                1,
+                remote.as_ptr() as usize,
+                1,
+                0,
+            ],
+        )
+    };
     n.max(0) as usize / 8
 }
 
 fn tls_range(os: &OsThread) -> Option<core::ops::Range<usize>> {
-    if os.tls_low < os.tls_high { Some(os.tls_low..os.tls_high) } else { None }
+    if os.tls_low < os.tls_high {
+        Some(os.tls_low..os.tls_high)
+    } else {
+        None
+    }
 }
 
 /// The thread whose thread-local storage `addr` lies in, and how far below its thread pointer.
@@ -142,7 +184,12 @@ pub fn thread_local(rt: &Runtime, addr: usize) -> Option<(ThreadId, Option<usize
             // SAFETY: as in `on_stack`.
             let os = unsafe { (*t.strand).os };
             if tls_range(&os).is_some_and(|r| r.contains(&addr)) {
-                found = Some((thread, thread_pointer(&os).and_then(|pointer| pointer.checked_sub(addr)).filter(|&below| below > 0)));
+                found = Some((
+                    thread,
+                    thread_pointer(&os)
+                        .and_then(|pointer| pointer.checked_sub(addr))
+                        .filter(|&below| below > 0),
+                ));
             }
         }
     });
@@ -171,8 +218,14 @@ mod tests {
         let start = stack.as_ptr() as usize;
         let end = start + size_of_val(&stack);
         assert_eq!(first_noted(&[200, 100], start, end), Some((start + 8, 1)));
-        assert_eq!(first_noted(&[200, 100], start + 16, end), Some((start + 24, 0)));
-        assert_eq!(first_noted(&[100, 200, 100], start + 32, end), Some((start + 32, 2)));
+        assert_eq!(
+            first_noted(&[200, 100], start + 16, end),
+            Some((start + 24, 0))
+        );
+        assert_eq!(
+            first_noted(&[100, 200, 100], start + 32, end),
+            Some((start + 32, 2))
+        );
         assert_eq!(first_noted(&[9], start, end), None);
         assert_eq!(first_noted(&[9], 8, 64), None, "nothing is mapped there");
     }

@@ -144,7 +144,12 @@ impl Shadow {
     }
 
     /// Calls `f(cells, count, mask of the first, mask of the last)` for each existing run of cells in the range.
-    pub fn each_existing(&self, start: usize, len: usize, mut f: impl FnMut(*mut Cell, usize, u8, u8)) {
+    pub fn each_existing(
+        &self,
+        start: usize,
+        len: usize,
+        mut f: impl FnMut(*mut Cell, usize, u8, u8),
+    ) {
         let end = start.saturating_add(len).min(1 << ADDRESS_BITS);
         let mut at = start;
         while at < end {
@@ -163,7 +168,9 @@ impl Shadow {
     pub fn each_cell(&self, mut f: impl FnMut(*mut Cell)) {
         let mut done = 0;
         loop {
-            let Some(region) = self.arena.lock().regions.get(done).copied() else { return };
+            let Some(region) = self.arena.lock().regions.get(done).copied() else {
+                return;
+            };
             done += 1;
             if let Some(cells) = self.existing(region << REGION_BITS) {
                 for i in 0..CELLS {
@@ -257,7 +264,9 @@ mod tests {
         shadow.cell(0x10000).unwrap();
         shadow.cell(0x20000).unwrap();
         let mut seen = Vec::new();
-        shadow.each_existing(0x1fffd, 5, |_, count, first, last| seen.push((count, first, last)));
+        shadow.each_existing(0x1fffd, 5, |_, count, first, last| {
+            seen.push((count, first, last))
+        });
         assert_eq!(seen, [(1, 0xe0, 0xff), (1, 0xff, 0x03)]);
     }
 }

@@ -16,7 +16,12 @@ pub struct Kept {
 
 impl Kept {
     pub const fn none() -> Kept {
-        Kept { signal: 0, mask: 0, info: [0; INFO_WORDS], context: [0; CONTEXT_WORDS] }
+        Kept {
+            signal: 0,
+            mask: 0,
+            info: [0; INFO_WORDS],
+            context: [0; CONTEXT_WORDS],
+        }
     }
 }
 

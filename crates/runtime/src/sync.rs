@@ -22,18 +22,26 @@ pub struct SpinLock {
 
 impl SpinLock {
     pub const fn new() -> Self {
-        SpinLock { state: AtomicU32::new(FREE) }
+        SpinLock {
+            state: AtomicU32::new(FREE),
+        }
     }
 
     #[inline]
     pub fn lock(&self) {
-        if self.state.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        if self
+            .state
+            .compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed)
+            .is_err()
+        {
             self.lock_contended();
         }
     }
 
     pub fn try_lock(&self) -> bool {
-        self.state.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        self.state
+            .compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
     }
 
     #[cold]
@@ -79,12 +87,18 @@ pub struct BriefLock {
 
 impl BriefLock {
     pub const fn new() -> Self {
-        BriefLock { taken: AtomicBool::new(false) }
+        BriefLock {
+            taken: AtomicBool::new(false),
+        }
     }
 
     #[inline(always)]
     pub fn lock(&self) {
-        if self.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        if self
+            .taken
+            .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
+            .is_err()
+        {
             self.lock_contended();
         }
     }
@@ -93,7 +107,8 @@ impl BriefLock {
     fn lock_contended(&self) {
         loop {
             for _ in 0..SPINS {
-                if !self.taken.load(Ordering::Relaxed) && !self.taken.swap(true, Ordering::Acquire) {
+                if !self.taken.load(Ordering::Relaxed) && !self.taken.swap(true, Ordering::Acquire)
+                {
                     return;
                 }
                 core::hint::spin_loop();
@@ -135,7 +150,10 @@ unsafe impl<T: Send> Send for Locked<T> {}
 
 impl<T> Locked<T> {
     pub const fn new(value: T) -> Self {
-        Locked { lock: SpinLock::new(), value: UnsafeCell::new(value) }
+        Locked {
+            lock: SpinLock::new(),
+            value: UnsafeCell::new(value),
+        }
     }
 
     #[inline]

@@ -141,7 +141,11 @@ unsafe impl Send for SyncVar {}
 
 impl SyncVar {
     pub fn new(addr: usize) -> Self {
-        SyncVar { addr: AtomicU64::new(addr as u64), lock: BriefLock::new(), state: UnsafeCell::new(State::default()) }
+        SyncVar {
+            addr: AtomicU64::new(addr as u64),
+            lock: BriefLock::new(),
+            state: UnsafeCell::new(State::default()),
+        }
     }
 
     pub fn addr(&self) -> usize {
@@ -180,7 +184,13 @@ impl State {
     /// A new object at the same address: another number, nothing remembered.
     pub fn renew(&mut self, kind: Kind, id: SyncId) {
         self.clock.clear();
-        *self = State { kind, id, clock: core::mem::take(&mut self.clock), last: None, more: None };
+        *self = State {
+            kind,
+            id,
+            clock: core::mem::take(&mut self.clock),
+            last: None,
+            more: None,
+        };
     }
 
     /// How the object is used.
@@ -200,7 +210,9 @@ impl State {
     #[inline]
     pub fn release_store(&mut self, s: &mut Strand) {
         match self.last {
-            Some((slot, seq)) if slot == s.slot && seq >= s.learned_at => self.clock.set(slot, s.seq),
+            Some((slot, seq)) if slot == s.slot && seq >= s.learned_at => {
+                self.clock.set(slot, s.seq)
+            }
             _ => self.clock.copy_from(s.published()),
         }
         self.last = Some((s.slot, s.seq));
@@ -278,7 +290,10 @@ impl SyncVars {
 
     fn filter_bit(&self, page: usize) -> (&AtomicU64, u64) {
         let h = hash(page) >> 32;
-        (&self.filter[(h >> 6) as usize % FILTER_WORDS], 1 << (h & 63))
+        (
+            &self.filter[(h >> 6) as usize % FILTER_WORDS],
+            1 << (h & 63),
+        )
     }
 
     fn may_have(&self, page: usize) -> bool {
@@ -296,7 +311,12 @@ impl SyncVars {
             return None;
         }
         let shard = self.shard(page).lock();
-        let found = shard.find(hash(page), |p| p.page == page)?.vars.iter().find(|v| v.addr() == addr).copied();
+        let found = shard
+            .find(hash(page), |p| p.page == page)?
+            .vars
+            .iter()
+            .find(|v| v.addr() == addr)
+            .copied();
         drop(shard);
         if let Some(var) = found {
             s.cache_var(addr, var);
@@ -321,7 +341,10 @@ impl SyncVars {
         let mut shard = self.shard(page).lock();
         let entry = shard
             .entry(hash(page), |p| p.page == page, |p| hash(p.page))
-            .or_insert_with(|| Page { page, vars: Vec::new() })
+            .or_insert_with(|| Page {
+                page,
+                vars: Vec::new(),
+            })
             .into_mut();
         let var = match entry.vars.iter().find(|v| v.addr() == addr) {
             Some(var) => var,
@@ -346,7 +369,11 @@ impl SyncVars {
             None => Box::leak(Box::new(SyncVar::new(addr))),
         };
         // An atomic has no identity in reports, so it takes no number.
-        let id = if kind == Kind::Atomic { SyncId(0) } else { self.name(addr, kind, StackId(0)) };
+        let id = if kind == Kind::Atomic {
+            SyncId(0)
+        } else {
+            self.name(addr, kind, StackId(0))
+        };
         // The clock keeps its memory: objects with a count in them come and go.
         var.with(|state| state.renew(kind, id));
         var
@@ -368,7 +395,10 @@ impl SyncVars {
 
     /// Address, kind and place of creation of a numbered object.
     pub fn describe(&self, id: SyncId) -> Option<(u64, Kind, StackId)> {
-        self.names.lock().get((id.0 as usize).checked_sub(1)?).copied()
+        self.names
+            .lock()
+            .get((id.0 as usize).checked_sub(1)?)
+            .copied()
     }
 
     /// Removes every object in `[start, start + len)`, calling `seen` for each before.
@@ -381,7 +411,13 @@ impl SyncVars {
         if last - first < 4096 {
             for page in first..=last {
                 if self.may_have(page) {
-                    take_in_range(&mut self.shard(page).lock(), Some(page), start, len, &mut removed);
+                    take_in_range(
+                        &mut self.shard(page).lock(),
+                        Some(page),
+                        start,
+                        len,
+                        &mut removed,
+                    );
                 }
             }
         } else {
@@ -433,7 +469,13 @@ impl Default for SyncVars {
     }
 }
 
-fn take_in_range(table: &mut HashTable<Page>, page: Option<usize>, start: usize, len: usize, out: &mut Vec<&'static SyncVar>) {
+fn take_in_range(
+    table: &mut HashTable<Page>,
+    page: Option<usize>,
+    start: usize,
+    len: usize,
+    out: &mut Vec<&'static SyncVar>,
+) {
     let mut take = |p: &mut Page| {
         p.vars.retain(|&v| {
             let inside = v.addr().wrapping_sub(start) < len;

@@ -69,7 +69,11 @@ pub fn reserve_zeroes(bytes: usize) -> *mut u8 {
 fn map_with(bytes: usize, prot: usize, flags: usize) -> *mut u8 {
     // SAFETY: an anonymous private mapping at an address of the kernel's choice touches nothing that exists.
     let p = unsafe { syscall(nr::MMAP, [0, bytes, prot, flags, usize::MAX, 0]) };
-    if p < 0 { core::ptr::null_mut() } else { p as *mut u8 }
+    if p < 0 {
+        core::ptr::null_mut()
+    } else {
+        p as *mut u8
+    }
 }
 
 /// Makes pages of a [`reserve_zeroes`] area writable. False if the kernel has no memory for them.
@@ -78,7 +82,12 @@ fn map_with(bytes: usize, prot: usize, flags: usize) -> *mut u8 {
 /// The range must lie in such an area, page aligned.
 pub unsafe fn make_writable(start: *mut u8, bytes: usize) -> bool {
     // SAFETY: by the contract the range is ours.
-    unsafe { syscall(nr::MPROTECT, [start as usize, bytes, PROT_READ_WRITE, 0, 0, 0]) == 0 }
+    unsafe {
+        syscall(
+            nr::MPROTECT,
+            [start as usize, bytes, PROT_READ_WRITE, 0, 0, 0],
+        ) == 0
+    }
 }
 
 /// Gives the pages back to the kernel; they read as zero again.
@@ -105,7 +114,12 @@ pub fn write_all(fd: i32, mut bytes: &[u8]) -> bool {
     const EINTR: isize = -4;
     while !bytes.is_empty() {
         // SAFETY: the slice is readable memory of that length.
-        let n = unsafe { syscall(nr::WRITE, [fd as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0]) };
+        let n = unsafe {
+            syscall(
+                nr::WRITE,
+                [fd as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0],
+            )
+        };
         if n == EINTR {
             continue;
         }
@@ -123,7 +137,19 @@ pub fn send_all(fd: i32, mut bytes: &[u8]) -> bool {
     const MSG_NOSIGNAL: usize = 0x4000;
     while !bytes.is_empty() {
         // SAFETY: the slice is readable memory of that length.
-        let n = unsafe { syscall(nr::SENDTO, [fd as usize, bytes.as_ptr() as usize, bytes.len(), MSG_NOSIGNAL, 0, 0]) };
+        let n = unsafe {
+            syscall(
+                nr::SENDTO,
+                [
+                    fd as usize,
+                    bytes.as_ptr() as usize,
+                    bytes.len(),
+                    MSG_NOSIGNAL,
+                    0,
+                    0,
+                ],
+            )
+        };
         if n == EINTR {
             continue;
         }
@@ -140,7 +166,12 @@ pub fn read_some(fd: i32, into: &mut [u8]) -> usize {
     const EINTR: isize = -4;
     loop {
         // SAFETY: the slice is writable memory of that length.
-        let n = unsafe { syscall(nr::READ, [fd as usize, into.as_mut_ptr() as usize, into.len(), 0, 0, 0]) };
+        let n = unsafe {
+            syscall(
+                nr::READ,
+                [fd as usize, into.as_mut_ptr() as usize, into.len(), 0, 0, 0],
+            )
+        };
         if n != EINTR {
             return n.max(0) as usize;
         }
@@ -151,14 +182,31 @@ pub fn read_some(fd: i32, into: &mut [u8]) -> usize {
 pub fn futex_wait(word: &core::sync::atomic::AtomicU32, expected: u32) {
     const FUTEX_WAIT_PRIVATE: usize = 128;
     // SAFETY: the word outlives the call.
-    unsafe { syscall(nr::FUTEX, [word.as_ptr() as usize, FUTEX_WAIT_PRIVATE, expected as usize, 0, 0, 0]) };
+    unsafe {
+        syscall(
+            nr::FUTEX,
+            [
+                word.as_ptr() as usize,
+                FUTEX_WAIT_PRIVATE,
+                expected as usize,
+                0,
+                0,
+                0,
+            ],
+        )
+    };
 }
 
 /// Wakes up to `n` waiters of `word`.
 pub fn futex_wake(word: &core::sync::atomic::AtomicU32, n: usize) {
     const FUTEX_WAKE_PRIVATE: usize = 129;
     // SAFETY: the kernel only uses the address as a key.
-    unsafe { syscall(nr::FUTEX, [word.as_ptr() as usize, FUTEX_WAKE_PRIVATE, n, 0, 0, 0]) };
+    unsafe {
+        syscall(
+            nr::FUTEX,
+            [word.as_ptr() as usize, FUTEX_WAKE_PRIVATE, n, 0, 0, 0],
+        )
+    };
 }
 
 pub fn gettid() -> u32 {

@@ -89,13 +89,24 @@ const LOOK_AT: usize = 64;
 
 impl Threads {
     pub const fn new() -> Self {
-        Threads { all: Locked::new(Vec::new()), slots: Locked::new(Slots { next: 0, free: Vec::new() }) }
+        Threads {
+            all: Locked::new(Vec::new()),
+            slots: Locked::new(Slots {
+                next: 0,
+                free: Vec::new(),
+            }),
+        }
     }
 
     /// A slot for a strand that knows `clock`, and its last number there.
     fn take_slot(&self, rt: &Runtime, clock: &Clock) -> (u16, u64) {
         let mut slots = self.slots.lock();
-        let known = slots.free.iter().rev().take(LOOK_AT).position(|&(slot, seq)| clock.get(slot) >= seq);
+        let known = slots
+            .free
+            .iter()
+            .rev()
+            .take(LOOK_AT)
+            .position(|&(slot, seq)| clock.get(slot) >= seq);
         if let Some(back) = known {
             let at = slots.free.len() - 1 - back;
             return slots.free.remove(at);
@@ -104,7 +115,11 @@ impl Threads {
             slots.next += 1;
             return ((slots.next - 1) as u16, 0);
         }
-        if let Some(at) = slots.free.iter().position(|&(slot, seq)| clock.get(slot) >= seq) {
+        if let Some(at) = slots
+            .free
+            .iter()
+            .position(|&(slot, seq)| clock.get(slot) >= seq)
+        {
             return slots.free.remove(at);
         }
         if slots.free.is_empty() {
@@ -119,7 +134,13 @@ impl Threads {
     }
 
     /// A new thread, whose beginning happens after what `parent` did so far.
-    pub fn create(&self, rt: &Runtime, parent: Option<&mut Strand>, sort: Sort, created: StackId) -> ThreadId {
+    pub fn create(
+        &self,
+        rt: &Runtime,
+        parent: Option<&mut Strand>,
+        sort: Sort,
+        created: StackId,
+    ) -> ThreadId {
         let (start, parent_id) = match parent {
             Some(s) => {
                 let clock = s.published().clone();
@@ -218,7 +239,9 @@ impl Threads {
     /// The running or unjoined thread with this handle, the latest first.
     pub fn by_handle(&self, handle: usize) -> Option<ThreadId> {
         let all = self.all.lock();
-        all.iter().rposition(|t| t.handle == handle && t.fate != Fate::Joined).map(|i| ThreadId(i as u32))
+        all.iter()
+            .rposition(|t| t.handle == handle && t.fate != Fate::Joined)
+            .map(|i| ThreadId(i as u32))
     }
 
     /// Calls `f` for each lock that is held over a fork.

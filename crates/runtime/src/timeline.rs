@@ -29,7 +29,8 @@ pub struct SyncEvent {
 
 /// What can be noted.
 const WORDS: [&str; 14] = [
-    "lock", "unlock", "rdlock", "rdunlock", "wait", "signal", "create", "join", "start", "exit", "barrier", "post", "release", "acquire",
+    "lock", "unlock", "rdlock", "rdunlock", "wait", "signal", "create", "join", "start", "exit",
+    "barrier", "post", "release", "acquire",
 ];
 
 /// The place of `what` among [`WORDS`]; a constant where `what` is one.
@@ -65,7 +66,10 @@ pub struct Timeline {
 
 impl Timeline {
     pub const fn new() -> Self {
-        Timeline { ring: AtomicPtr::new(core::ptr::null_mut()), next: AtomicUsize::new(0) }
+        Timeline {
+            ring: AtomicPtr::new(core::ptr::null_mut()),
+            next: AtomicUsize::new(0),
+        }
     }
 
     /// Only the slot's owner may call this.
@@ -80,7 +84,10 @@ impl Timeline {
         let packed = unsafe { &(&*ring)[next % KEPT] };
         packed[0].store(event.at, Ordering::Relaxed);
         packed[1].store(event.time, Ordering::Relaxed);
-        packed[2].store((event.object.0 as u64) << 32 | event.stack.0 as u64, Ordering::Relaxed);
+        packed[2].store(
+            (event.object.0 as u64) << 32 | event.stack.0 as u64,
+            Ordering::Relaxed,
+        );
         packed[3].store(code(event.what), Ordering::Relaxed);
         self.next.store(next + 1, Ordering::Release);
     }
@@ -142,13 +149,25 @@ mod tests {
         let timeline = Timeline::new();
         assert!(timeline.events().is_empty());
         for at in 0..KEPT as u64 + 10 {
-            timeline.add(SyncEvent { at, time: at * 2, what: WORDS[at as usize % WORDS.len()], object: SyncId(7), stack: StackId(9) });
+            timeline.add(SyncEvent {
+                at,
+                time: at * 2,
+                what: WORDS[at as usize % WORDS.len()],
+                object: SyncId(7),
+                stack: StackId(9),
+            });
         }
         let events = timeline.events();
         assert_eq!(events.len(), KEPT);
         for (i, event) in events.iter().enumerate() {
             let at = i as u64 + 10;
-            let expected = SyncEvent { at, time: at * 2, what: WORDS[at as usize % WORDS.len()], object: SyncId(7), stack: StackId(9) };
+            let expected = SyncEvent {
+                at,
+                time: at * 2,
+                what: WORDS[at as usize % WORDS.len()],
+                object: SyncId(7),
+                stack: StackId(9),
+            };
             assert_eq!(*event, expected);
         }
     }

@@ -23,7 +23,11 @@ fn count(what: impl FnOnce(&mut Strand) -> &mut u32, by: i32) {
 }
 
 fn mode(is_write: c_long) -> Mode {
-    if is_write != 0 { Mode::Exclusive } else { Mode::Shared }
+    if is_write != 0 {
+        Mode::Exclusive
+    } else {
+        Mode::Shared
+    }
 }
 
 with_caller! {

@@ -157,7 +157,12 @@ pub extern "C" fn __tsan_testonly_shadow_stack_current_size() -> usize {
 /// The two words of a barrier that the detector does not see: how many meet, and how many have come.
 fn halves(barrier: *mut u64) -> (&'static AtomicU32, &'static AtomicU32) {
     // SAFETY: the program's own barrier of 8 bytes.
-    unsafe { (AtomicU32::from_ptr(barrier.cast()), AtomicU32::from_ptr(barrier.cast::<u32>().add(1))) }
+    unsafe {
+        (
+            AtomicU32::from_ptr(barrier.cast()),
+            AtomicU32::from_ptr(barrier.cast::<u32>().add(1)),
+        )
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -209,11 +214,19 @@ fn put<T>(to: *mut T, value: T) {
 
 /// What `addr` is part of: "heap", "stack", "tls", "global", or "" if nobody knows.
 #[unsafe(no_mangle)]
-pub extern "C" fn __tsan_locate_address(addr: usize, name: *mut c_char, room: usize, start: *mut usize, size: *mut usize) -> *const c_char {
+pub extern "C" fn __tsan_locate_address(
+    addr: usize,
+    name: *mut c_char,
+    room: usize,
+    start: *mut usize,
+    size: *mut usize,
+) -> *const c_char {
     copy_text(b"", name, room);
     put(start, 0);
     put(size, 0);
-    let Some(s) = tls::me() else { return c"".as_ptr() };
+    let Some(s) = tls::me() else {
+        return c"".as_ptr();
+    };
     s.enter();
     let mut answer = c"";
     if let Some(block) = RT.heap.describe(addr) {
@@ -237,7 +250,13 @@ pub extern "C" fn __tsan_locate_address(addr: usize, name: *mut c_char, room: us
                 answer = c"stack";
             }
         });
-        if answer.is_empty() && RT.modules.mapped().iter().any(|&(low, high)| (low..high).contains(&(addr as u64))) {
+        if answer.is_empty()
+            && RT
+                .modules
+                .mapped()
+                .iter()
+                .any(|&(low, high)| (low..high).contains(&(addr as u64)))
+        {
             put(start, addr);
             answer = c"global";
         }
@@ -251,7 +270,13 @@ pub extern "C" fn __tsan_locate_address(addr: usize, name: *mut c_char, room: us
 /// # Safety
 /// `trace` must have room for as many as it says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __tsan_get_alloc_stack(addr: usize, trace: *mut u64, room: usize, thread: *mut c_int, tid: *mut u64) -> c_int {
+pub unsafe extern "C" fn __tsan_get_alloc_stack(
+    addr: usize,
+    trace: *mut u64,
+    room: usize,
+    thread: *mut c_int,
+    tid: *mut u64,
+) -> c_int {
     let Some(s) = tls::me() else { return 0 };
     s.enter();
     let mut n = 0;

@@ -31,7 +31,14 @@ fn store(addr: usize, order: Order, size: usize, pc: u64, raw: impl FnOnce()) {
 }
 
 #[inline]
-fn modify<T>(addr: usize, order: Order, failed: Order, size: usize, pc: u64, raw: impl FnOnce() -> (T, bool)) -> T {
+fn modify<T>(
+    addr: usize,
+    order: Order,
+    failed: Order,
+    size: usize,
+    pc: u64,
+    raw: impl FnOnce() -> (T, bool),
+) -> T {
     match observed() {
         Some(s) => ordering::modify(&RT, s, addr, order, failed, size, pc, raw),
         None => raw().0,
@@ -107,7 +114,13 @@ impl AtomicU128 {
         AtomicU128(p)
     }
 
-    fn compare_exchange(&self, expected: u128, new: u128, _: Ordering, _: Ordering) -> Result<u128, u128> {
+    fn compare_exchange(
+        &self,
+        expected: u128,
+        new: u128,
+        _: Ordering,
+        _: Ordering,
+    ) -> Result<u128, u128> {
         let (mut low, mut high) = (expected as u64, (expected >> 64) as u64);
         let ok: u8;
         // SAFETY: the program's own atomic, 16-byte aligned as the instruction wants it; rbx is saved because the compiler

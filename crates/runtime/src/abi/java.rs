@@ -15,7 +15,8 @@ use crate::with_caller;
 pub fn fresh(start: usize, size: usize) {
     if let Some((s, at)) = here() {
         RT.shadow.clear(start, size);
-        RT.syncs.remove_range(start, size, |var| locking::memory_gone(&RT, s, var, at));
+        RT.syncs
+            .remove_range(start, size, |var| locking::memory_gone(&RT, s, var, at));
         leave(s);
     }
 }

@@ -47,7 +47,10 @@ fn how(s: &Strand, var: &SyncVar) -> (bool, bool) {
     let me = s.thread;
     var.with(|state| {
         let usage = state.usage();
-        (usage.owner == Some(me), usage.sharers.iter().any(|&(thread, _)| thread == me))
+        (
+            usage.owner == Some(me),
+            usage.sharers.iter().any(|&(thread, _)| thread == me),
+        )
     })
 }
 
@@ -67,9 +70,21 @@ pub fn released(lock: usize, mode: Mode, all: bool) -> u32 {
     let var = RT.syncs.get(s, lock, Kind::Annotation);
     let (writes, reads) = how(s, var);
     if mode == Mode::Shared && writes {
-        misuse::mismatch(&RT, s, var, at, "a read unlock of a lock that the thread holds for writing");
+        misuse::mismatch(
+            &RT,
+            s,
+            var,
+            at,
+            "a read unlock of a lock that the thread holds for writing",
+        );
     } else if mode == Mode::Exclusive && !writes && reads {
-        misuse::mismatch(&RT, s, var, at, "a write unlock of a lock that the thread holds for reading");
+        misuse::mismatch(
+            &RT,
+            s,
+            var,
+            at,
+            "a write unlock of a lock that the thread holds for reading",
+        );
     }
     let mut levels = 1;
     while locking::giving(&RT, s, lock, Kind::Annotation, at) == locking::Gave::Level && all {

@@ -50,12 +50,20 @@ fn raw() -> *mut Strand {
 pub fn me() -> Option<&'static mut Strand> {
     // SAFETY: only this thread uses its strand; callers do not keep two references across calls that use one.
     let strand = unsafe { &mut *raw() };
-    if strand.is_nobody() { None } else { Some(strand) }
+    if strand.is_nobody() {
+        None
+    } else {
+        Some(strand)
+    }
 }
 
 /// Makes `strand` this thread's; null for none.
 pub fn set(strand: *mut Strand) {
-    let p = if strand.is_null() { &raw mut __deadheat_nobody } else { strand };
+    let p = if strand.is_null() {
+        &raw mut __deadheat_nobody
+    } else {
+        strand
+    };
     // SAFETY: writes this thread's own word.
     unsafe {
         asm!("mov {t}, qword ptr [rip + __deadheat_strand@GOTTPOFF]", "mov qword ptr fs:[{t}], {p}",

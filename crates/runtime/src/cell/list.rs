@@ -80,7 +80,11 @@ impl List {
 
     #[inline(always)]
     pub fn sort(&self) -> Sort {
-        if self.common.load(Ordering::Relaxed) != 0 { Sort::Common } else { Sort::Own }
+        if self.common.load(Ordering::Relaxed) != 0 {
+            Sort::Common
+        } else {
+            Sort::Own
+        }
     }
 
     pub fn set_len(&self, len: usize) {
@@ -102,7 +106,11 @@ struct Pool {
 unsafe impl Send for Pool {}
 
 static POOLS: [Locked<Pool>; CLASSES] = [const {
-    Locked::new(Pool { free: core::ptr::null_mut(), bump: core::ptr::null_mut(), end: core::ptr::null_mut() })
+    Locked::new(Pool {
+        free: core::ptr::null_mut(),
+        bump: core::ptr::null_mut(),
+        end: core::ptr::null_mut(),
+    })
 }; CLASSES];
 
 fn take(class: usize) -> &'static List {
@@ -138,7 +146,11 @@ fn take(class: usize) -> &'static List {
 static COMMON: Locked<HashTable<&'static List>> = Locked::new(HashTable::new());
 
 fn hash(words: impl Iterator<Item = u64>) -> u64 {
-    words.fold(0, |h, word| (h ^ word).rotate_left(27).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+    words.fold(0, |h, word| {
+        (h ^ word)
+            .rotate_left(27)
+            .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    })
 }
 
 /// The common list of these words in any order, and whether it existed already; none if there is no room for another.
@@ -163,12 +175,15 @@ pub fn common(words: &[u64]) -> Option<(&'static List, bool)> {
 
 /// A list of these words.
 pub fn make(words: &[u64], sort: Sort) -> &'static List {
-    let class = (0..CLASSES).find(|&c| capacity(c) >= words.len()).unwrap_or(CLASSES);
+    let class = (0..CLASSES)
+        .find(|&c| capacity(c) >= words.len())
+        .unwrap_or(CLASSES);
     let list = take(class);
     for (i, &word) in words.iter().enumerate() {
         list.item(i).store(word, Ordering::Relaxed);
     }
-    list.common.store((sort == Sort::Common) as u32, Ordering::Relaxed);
+    list.common
+        .store((sort == Sort::Common) as u32, Ordering::Relaxed);
     if sort == Sort::Common {
         COMMON_BYTES.fetch_add(SMALLEST << class, Ordering::Relaxed);
     }
@@ -190,7 +205,9 @@ pub fn grow(list: &'static List, more: u64) -> &'static List {
     let larger = take(list.class as usize + 1);
     larger.common.store(0, Ordering::Relaxed);
     for i in 0..len {
-        larger.item(i).store(list.item(i).load(Ordering::Relaxed), Ordering::Relaxed);
+        larger
+            .item(i)
+            .store(list.item(i).load(Ordering::Relaxed), Ordering::Relaxed);
     }
     larger.item(len).store(more, Ordering::Relaxed);
     larger.len.store(len as u32 + 1, Ordering::Release);

@@ -19,7 +19,17 @@ struct Change {
 }
 
 const SIZE: usize = 512;
-const NO_CHANGE: Change = Change { before: Words { first: 0, second: 0 }, new: 0, after: Words { first: 0, second: 0 } };
+const NO_CHANGE: Change = Change {
+    before: Words {
+        first: 0,
+        second: 0,
+    },
+    new: 0,
+    after: Words {
+        first: 0,
+        second: 0,
+    },
+};
 const HOPE: i32 = 64;
 
 /// The changes that one strand made lately.
@@ -31,13 +41,16 @@ pub struct Memo {
 
 impl Memo {
     pub const fn new() -> Self {
-        Memo { changes: [NO_CHANGE; SIZE], hope: HOPE }
+        Memo {
+            changes: [NO_CHANGE; SIZE],
+            hope: HOPE,
+        }
     }
 
     #[inline(always)]
     fn index(before: Words, new: u64) -> usize {
         let mixed = before.first ^ before.second.rotate_left(21) ^ new.rotate_left(42);
-        (mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15)  >> 55) as usize % SIZE
+        (mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 55) as usize % SIZE
     }
 
     /// What the cell became when this strand last made this change without a race.

@@ -56,15 +56,39 @@ fn begin(s: &mut Strand, cond: usize, mutex: *const c_void, here: u64) -> Waitin
     let lock = RT.syncs.get(s, mutex as usize, Kind::Mutex);
     let id = lock.with(|state| state.id);
     if !held {
-        misuse::cond_wrong_mutex(&RT, s, var, id, at, "the mutex of a condition wait must be held by the thread that waits");
+        misuse::cond_wrong_mutex(
+            &RT,
+            s,
+            var,
+            id,
+            at,
+            "the mutex of a condition wait must be held by the thread that waits",
+        );
     } else if other {
-        misuse::cond_wrong_mutex(&RT, s, var, id, at, "other threads wait on the same condition with another mutex");
+        misuse::cond_wrong_mutex(
+            &RT,
+            s,
+            var,
+            id,
+            at,
+            "other threads wait on the same condition with another mutex",
+        );
     }
-    let gave = if held { mutex::giving(s, mutex, at) } else { locking::Gave::Wrong };
+    let gave = if held {
+        mutex::giving(s, mutex, at)
+    } else {
+        locking::Gave::Wrong
+    };
     let object = var.with(|state| state.id);
     s.note("wait", object, at);
-    RT.waits.note(&RT, s, For::Lock(lock, id, Mode::Exclusive), at);
-    Waiting { cond, mutex, at, gave }
+    RT.waits
+        .note(&RT, s, For::Lock(lock, id, Mode::Exclusive), at);
+    Waiting {
+        cond,
+        mutex,
+        at,
+        gave,
+    }
 }
 
 /// After the wait: the mutex is held again.
@@ -90,9 +114,16 @@ unsafe extern "C" fn cancelled(waiting: *mut c_void) {
 }
 
 /// A wait of any sort. Also for C11.
-pub(crate) fn wait(call: &mut Call, cond: *const c_void, mutex: *const c_void, real: impl FnOnce() -> c_int) -> c_int {
+pub(crate) fn wait(
+    call: &mut Call,
+    cond: *const c_void,
+    mutex: *const c_void,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
     let here = call.here;
-    let Some(s) = call.strand() else { return real() };
+    let Some(s) = call.strand() else {
+        return real();
+    };
     s.enter();
     let mut waiting = begin(s, cond as usize, mutex, here);
     leave(s);
@@ -173,7 +204,10 @@ unsafe fn sleepers(cond: *const c_void) -> bool {
         )
     };
     let gathers = (wseq & 1) as usize;
-    let gathered = ((wseq >> 1) as u32).wrapping_sub((start >> 1) as u32).wrapping_sub(woken >> 2).wrapping_add(sizes[gathers]);
+    let gathered = ((wseq >> 1) as u32)
+        .wrapping_sub((start >> 1) as u32)
+        .wrapping_sub(woken >> 2)
+        .wrapping_add(sizes[gathers]);
     sizes[gathers ^ 1] > 0 || gathered as i32 > 0
 }
 

@@ -60,7 +60,10 @@ impl Channel {
 
     fn made() -> Channel {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        Channel(((Sort::Made as u32) << HASH_BITS) | (NEXT.fetch_add(1, Ordering::Relaxed) % (1 << HASH_BITS)))
+        Channel(
+            ((Sort::Made as u32) << HASH_BITS)
+                | (NEXT.fetch_add(1, Ordering::Relaxed) % (1 << HASH_BITS)),
+        )
     }
 
     fn addr(self) -> usize {
@@ -79,7 +82,11 @@ struct Ends {
 
 impl Ends {
     fn both(channel: Channel) -> Ends {
-        Ends { out: channel, into: channel, settled: true }
+        Ends {
+            out: channel,
+            into: channel,
+            settled: true,
+        }
     }
     fn pack(self) -> u64 {
         (self.out.0 as u64) << 32 | self.into.0 as u64
@@ -101,8 +108,13 @@ mod kernel {
     pub fn stat(fd: i32) -> Option<(u64, u64, u32, u64)> {
         let mut stat = [0u64; 18];
         // SAFETY: a place as large as the kernel's structure.
-        let r = unsafe { sys::syscall(FSTAT, [fd as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]) };
-        if r == 0 { Some((stat[0], stat[1], stat[3] as u32, stat[5])) } else { None }
+        let r =
+            unsafe { sys::syscall(FSTAT, [fd as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]) };
+        if r == 0 {
+            Some((stat[0], stat[1], stat[3] as u32, stat[5]))
+        } else {
+            None
+        }
     }
 
     /// A socket's own or its peer's address, and how long it is.
@@ -110,14 +122,42 @@ mod kernel {
         let (mut addr, mut len) = ([0u8; 128], 128u32);
         let nr = if peer { GETPEERNAME } else { GETSOCKNAME };
         // SAFETY: a place for the address and its length.
-        let r = unsafe { sys::syscall(nr, [fd as usize, addr.as_mut_ptr() as usize, &raw mut len as usize, 0, 0, 0]) };
-        if r == 0 { Some((addr, len as usize)) } else { None }
+        let r = unsafe {
+            sys::syscall(
+                nr,
+                [
+                    fd as usize,
+                    addr.as_mut_ptr() as usize,
+                    &raw mut len as usize,
+                    0,
+                    0,
+                    0,
+                ],
+            )
+        };
+        if r == 0 {
+            Some((addr, len as usize))
+        } else {
+            None
+        }
     }
 
     pub fn option(fd: i32, which: usize) -> u32 {
         let (mut value, mut len) = (0u32, 4u32);
         // SAFETY: places for a number and its length.
-        unsafe { sys::syscall(GETSOCKOPT, [fd as usize, 1, which, &raw mut value as usize, &raw mut len as usize, 0]) };
+        unsafe {
+            sys::syscall(
+                GETSOCKOPT,
+                [
+                    fd as usize,
+                    1,
+                    which,
+                    &raw mut value as usize,
+                    &raw mut len as usize,
+                    0,
+                ],
+            )
+        };
         value
     }
 }
@@ -150,7 +190,9 @@ impl Address {
             AF_UNIX => {
                 // A path ends at a zero, unless it is an abstract name, which begins with one.
                 let abstract_name = len > 2 && byte(2) == 0;
-                let end = (2..len).find(|&i| !abstract_name && byte(i) == 0).unwrap_or(len);
+                let end = (2..len)
+                    .find(|&i| !abstract_name && byte(i) == 0)
+                    .unwrap_or(len);
                 let hash = (2..end).fold(0, |h, i| crate::finding::key(&[h, byte(i)]));
                 Address::Path(if end <= 2 { 0 } else { hash | 1 })
             }
@@ -184,8 +226,13 @@ fn listener(to: Address) -> Channel {
 }
 
 fn socket_ends(fd: c_int) -> Ends {
-    let other = Ends { settled: false, ..Ends::both(Channel::new(Sort::Other, [0, 0])) };
-    let Some(own) = Address::of(fd, false) else { return other };
+    let other = Ends {
+        settled: false,
+        ..Ends::both(Channel::new(Sort::Other, [0, 0]))
+    };
+    let Some(own) = Address::of(fd, false) else {
+        return other;
+    };
     let peer = Address::of(fd, true);
     if kernel::option(fd, kernel::SO_ACCEPTCONN) != 0 {
         return Ends::both(listener(own));
@@ -193,16 +240,24 @@ fn socket_ends(fd: c_int) -> Ends {
     if kernel::option(fd, kernel::SO_TYPE) == SOCK_DGRAM {
         let out = peer.map_or(Channel::new(Sort::Other, [3, 0]), datagram_to);
         let settled = !matches!(own, Address::Port(0) | Address::Path(0));
-        return Ends { out, into: datagram_to(own), settled };
+        return Ends {
+            out,
+            into: datagram_to(own),
+            settled,
+        };
     }
     match (own, peer) {
-        (Address::Port(own), Some(Address::Port(peer))) => {
-            Ends { out: Channel::new(Sort::Stream, [own, peer]), into: Channel::new(Sort::Stream, [peer, own]), settled: true }
-        }
+        (Address::Port(own), Some(Address::Port(peer))) => Ends {
+            out: Channel::new(Sort::Stream, [own, peer]),
+            into: Channel::new(Sort::Stream, [peer, own]),
+            settled: true,
+        },
         (Address::Path(0), Some(Address::Path(0))) | (_, None) => other,
-        (Address::Path(own), Some(Address::Path(peer))) => {
-            Ends { out: Channel::new(Sort::Path, [own, peer]), into: Channel::new(Sort::Path, [peer, own]), settled: true }
-        }
+        (Address::Path(own), Some(Address::Path(peer))) => Ends {
+            out: Channel::new(Sort::Path, [own, peer]),
+            into: Channel::new(Sort::Path, [peer, own]),
+            settled: true,
+        },
         _ => other,
     }
 }
@@ -213,12 +268,19 @@ fn ask(fd: c_int) -> Ends {
     const DEVICE: u32 = 0x2000;
     const REGULAR: u32 = 0x8000;
     const SOCKET: u32 = 0xc000;
-    let Some((dev, ino, mode, rdev)) = kernel::stat(fd) else { return Ends { settled: false, ..Ends::both(Channel::made()) } };
+    let Some((dev, ino, mode, rdev)) = kernel::stat(fd) else {
+        return Ends {
+            settled: false,
+            ..Ends::both(Channel::made())
+        };
+    };
     match mode & TYPE {
         FIFO => Ends::both(Channel::new(Sort::Pipe, [dev, ino])),
         REGULAR => Ends::both(Channel::new(Sort::Inode, [dev, ino])),
         // The two sides of a terminal have different inodes.
-        DEVICE if (136..144).contains(&(rdev >> 8 & 0xfff)) || rdev == 0x502 => Ends::both(Channel::new(Sort::Other, [4, 0])),
+        DEVICE if (136..144).contains(&(rdev >> 8 & 0xfff)) || rdev == 0x502 => {
+            Ends::both(Channel::new(Sort::Other, [4, 0]))
+        }
         DEVICE => Ends::both(Channel::new(Sort::Inode, [dev, ino])),
         SOCKET => socket_ends(fd),
         _ => Ends::both(Channel::new(Sort::Other, [5, 0])),
@@ -226,10 +288,16 @@ fn ask(fd: c_int) -> Ends {
 }
 
 fn ends(fd: c_int) -> Ends {
-    let Some(entry) = TABLE.get(fd as usize) else { return ask(fd) };
+    let Some(entry) = TABLE.get(fd as usize) else {
+        return ask(fd);
+    };
     let known = entry.load(Ordering::Relaxed);
     if known != UNKNOWN && known != CLOSED {
-        return Ends { out: Channel((known >> 32) as u32), into: Channel(known as u32), settled: true };
+        return Ends {
+            out: Channel((known >> 32) as u32),
+            into: Channel(known as u32),
+            settled: true,
+        };
     }
     let ends = ask(fd);
     if ends.settled {
@@ -240,7 +308,9 @@ fn ends(fd: c_int) -> Ends {
 
 fn release(s: &mut Strand, channel: Channel) {
     s.enter();
-    RT.syncs.get(s, channel.addr(), Kind::Descriptor).with(|state| state.release(s));
+    RT.syncs
+        .get(s, channel.addr(), Kind::Descriptor)
+        .with(|state| state.release(s));
     leave(s);
 }
 
@@ -272,7 +342,11 @@ impl Call {
         if self.strand().is_none() || fd < 0 {
             return;
         }
-        if TABLE.get(fd as usize).is_some_and(|e| e.load(Ordering::Relaxed) == CLOSED) && kernel::stat(fd).is_some() {
+        if TABLE
+            .get(fd as usize)
+            .is_some_and(|e| e.load(Ordering::Relaxed) == CLOSED)
+            && kernel::stat(fd).is_some()
+        {
             // Opened again by a way we did not see.
             self.opened(fd);
         }
@@ -339,7 +413,15 @@ impl Call {
         for (fd, out, into) in [(a, there, back), (b, back, there)] {
             self.opened(fd);
             if let Some(entry) = TABLE.get(fd as usize) {
-                entry.store(Ends { out, into, settled: true }.pack(), Ordering::Relaxed);
+                entry.store(
+                    Ends {
+                        out,
+                        into,
+                        settled: true,
+                    }
+                    .pack(),
+                    Ordering::Relaxed,
+                );
             }
         }
     }
@@ -347,7 +429,9 @@ impl Call {
     /// `new` is another name for `old`.
     pub fn duplicated(&mut self, old: c_int, new: c_int) {
         self.opened(new);
-        let known = TABLE.get(old as usize).map_or(UNKNOWN, |e| e.load(Ordering::Relaxed));
+        let known = TABLE
+            .get(old as usize)
+            .map_or(UNKNOWN, |e| e.load(Ordering::Relaxed));
         if let (Some(entry), false) = (TABLE.get(new as usize), known == CLOSED) {
             entry.store(known, Ordering::Relaxed);
         }
@@ -413,7 +497,9 @@ impl Call {
                 match watched.find_mut(hash, |w| w.set == set && w.data == data) {
                     Some(old) => old.fd = fd,
                     None => {
-                        watched.insert_unique(hash, Watched { set, data, fd }, |w| watch_hash(w.set, w.data));
+                        watched.insert_unique(hash, Watched { set, data, fd }, |w| {
+                            watch_hash(w.set, w.data)
+                        });
                     }
                 }
             }
@@ -427,7 +513,10 @@ impl Call {
     pub fn ready(&mut self, set: c_int, data: u64) {
         let Some(s) = self.strand() else { return };
         s.enter();
-        let fd = WATCHED.lock().find(watch_hash(set, data), |w| w.set == set && w.data == data).map(|w| w.fd);
+        let fd = WATCHED
+            .lock()
+            .find(watch_hash(set, data), |w| w.set == set && w.data == data)
+            .map(|w| w.fd);
         leave(s);
         if let Some(fd) = fd {
             self.received(fd);

@@ -66,7 +66,15 @@ after! {
 }
 
 /// An entry of the user database was put into the program's own memory.
-fn user_entry(call: &mut crate::interpose::Call, to: *mut c_void, size: usize, buffer: *mut c_char, room: usize, result: *mut *mut c_void, failed: c_int) {
+fn user_entry(
+    call: &mut crate::interpose::Call,
+    to: *mut c_void,
+    size: usize,
+    buffer: *mut c_char,
+    room: usize,
+    result: *mut *mut c_void,
+    failed: c_int,
+) {
     call.writes(result.cast(), 8);
     if failed == 0 {
         call.writes(to, size);

@@ -32,7 +32,13 @@ impl Call {
     ///
     /// # Safety
     /// `pieces` must point to `count` of them.
-    pub unsafe fn each_piece(&mut self, pieces: *const Piece, count: usize, mut n: usize, touch: fn(&mut Call, *const c_void, usize)) {
+    pub unsafe fn each_piece(
+        &mut self,
+        pieces: *const Piece,
+        count: usize,
+        mut n: usize,
+        touch: fn(&mut Call, *const c_void, usize),
+    ) {
         self.reads(pieces.cast(), count * size_of::<Piece>());
         for i in 0..count {
             // SAFETY: by the contract.

@@ -43,7 +43,12 @@ fn became_child(s: &mut Strand, parent: u32) {
     });
     if RT.stream.connected() {
         let mut out = Json::new();
-        out.event("fork").key("pid").number(sys::getpid() as u64).key("parent").number(parent as u64).end_line();
+        out.event("fork")
+            .key("pid")
+            .number(sys::getpid() as u64)
+            .key("parent")
+            .number(parent as u64)
+            .end_line();
         RT.stream.lines(&RT, &out.bytes);
     }
 }

@@ -131,7 +131,12 @@ impl<U: Unit> Reader<U> {
     fn number(&mut self) -> Option<usize> {
         let mut value = None;
         while let digit @ 0x30..=0x39 = self.peek() {
-            value = Some(value.unwrap_or(0usize).saturating_mul(10).saturating_add(digit as usize - 0x30));
+            value = Some(
+                value
+                    .unwrap_or(0usize)
+                    .saturating_mul(10)
+                    .saturating_add(digit as usize - 0x30),
+            );
             self.skip();
         }
         value
@@ -152,14 +157,27 @@ impl<U: Unit> Reader<U> {
 
     fn length(&mut self) -> Length {
         if self.eat('h') {
-            return if self.eat('h') { Length::Char } else { Length::Short };
+            return if self.eat('h') {
+                Length::Char
+            } else {
+                Length::Short
+            };
         }
         if self.eat('l') {
-            return if self.eat('l') { Length::LongDouble } else { Length::Long };
+            return if self.eat('l') {
+                Length::LongDouble
+            } else {
+                Length::Long
+            };
         }
-        for (c, length) in
-            [('L', Length::LongDouble), ('q', Length::LongDouble), ('j', Length::Long), ('z', Length::Long), ('t', Length::Long), ('Z', Length::Long)]
-        {
+        for (c, length) in [
+            ('L', Length::LongDouble),
+            ('q', Length::LongDouble),
+            ('j', Length::Long),
+            ('z', Length::Long),
+            ('t', Length::Long),
+            ('Z', Length::Long),
+        ] {
             if self.eat(c) {
                 return length;
             }
@@ -184,7 +202,12 @@ fn take(next: &mut usize) -> usize {
 }
 
 fn plan_output<U: Unit>(format: *const U) -> Plan {
-    let mut plan = Plan { sorts: [Sort::Absent; MOST], count: 0, uses: [(0, Use::Write(0)); MOST], used: 0 };
+    let mut plan = Plan {
+        sorts: [Sort::Absent; MOST],
+        count: 0,
+        uses: [(0, Use::Write(0)); MOST],
+        used: 0,
+    };
     let mut format = Reader { at: format };
     let mut next = 0;
     loop {
@@ -194,7 +217,10 @@ fn plan_output<U: Unit>(format: *const U) -> Plan {
             _ => continue,
         }
         let position = format.position();
-        while ['-', '+', ' ', '#', '0', '\'', 'I'].into_iter().any(|flag| format.eat(flag)) {}
+        while ['-', '+', ' ', '#', '0', '\'', 'I']
+            .into_iter()
+            .any(|flag| format.eat(flag))
+        {}
         star(&mut format, &mut plan, &mut next);
         let mut precision = Limit::None;
         if format.eat('.') {
@@ -204,20 +230,38 @@ fn plan_output<U: Unit>(format: *const U) -> Plan {
             };
         }
         let length = format.length();
-        let Some(what) = char::from_u32(format.next()) else { return plan };
+        let Some(what) = char::from_u32(format.next()) else {
+            return plan;
+        };
         if what == '%' || what == 'm' {
             continue;
         }
         let at = position.unwrap_or_else(|| take(&mut next));
         match what {
-            'd' | 'i' | 'o' | 'u' | 'x' | 'X' | 'b' | 'B' | 'c' | 'C' | 'p' => plan.argument(at, Sort::Word),
+            'd' | 'i' | 'o' | 'u' | 'x' | 'X' | 'b' | 'B' | 'c' | 'C' | 'p' => {
+                plan.argument(at, Sort::Word)
+            }
             'a' | 'A' | 'e' | 'E' | 'f' | 'F' | 'g' | 'G' => {
-                plan.argument(at, if length == Length::LongDouble { Sort::LongDouble } else { Sort::Double });
+                plan.argument(
+                    at,
+                    if length == Length::LongDouble {
+                        Sort::LongDouble
+                    } else {
+                        Sort::Double
+                    },
+                );
             }
             's' | 'S' => {
                 plan.argument(at, Sort::Word);
                 let wide = what == 'S' || length == Length::Long;
-                plan.uses(at, if wide { Use::ReadWide(precision) } else { Use::ReadText(precision) });
+                plan.uses(
+                    at,
+                    if wide {
+                        Use::ReadWide(precision)
+                    } else {
+                        Use::ReadText(precision)
+                    },
+                );
             }
             'n' => {
                 plan.argument(at, Sort::Word);
@@ -262,7 +306,9 @@ impl Call {
     /// # Safety
     /// `format` and `args` must be what the program passed.
     pub unsafe fn formats<U: Unit>(&mut self, format: *const U, args: *const VaList) {
-        let Some(s) = self.strand().filter(|_| !format.is_null()) else { return };
+        let Some(s) = self.strand().filter(|_| !format.is_null()) else {
+            return;
+        };
         s.enter();
         // SAFETY: by the contract.
         unsafe { self.formats_inside(format, args) };
@@ -278,14 +324,19 @@ impl Call {
     unsafe fn formats_inside<U: Unit>(&mut self, format: *const U, args: *const VaList) {
         let mut end = Reader { at: format };
         while end.next() != 0 {}
-        self.reads(format.cast(), end.at as usize - format as usize + size_of::<U>());
+        self.reads(
+            format.cast(),
+            end.at as usize - format as usize + size_of::<U>(),
+        );
         let plan = plan_output(format);
         // SAFETY: by the contract.
         let values = unsafe { fetch(&plan, args) };
         let limit = |limit: Limit| match limit {
             Limit::None => usize::MAX,
             Limit::Number(n) => n,
-            Limit::Argument(at) if at < MOST => usize::try_from(values[at] as i32).unwrap_or(usize::MAX),
+            Limit::Argument(at) if at < MOST => {
+                usize::try_from(values[at] as i32).unwrap_or(usize::MAX)
+            }
             Limit::Argument(_) => 0,
         };
         for &(at, what) in &plan.uses[..plan.used] {
@@ -317,17 +368,27 @@ impl Call {
     /// # Safety
     /// `format` and `args` must be what the program passed, and the real function must have returned `filled`.
     pub unsafe fn scanned<U: Unit>(&mut self, format: *const U, args: *const VaList, filled: i32) {
-        let Some(s) = self.strand().filter(|_| !format.is_null()) else { return };
+        let Some(s) = self.strand().filter(|_| !format.is_null()) else {
+            return;
+        };
         s.enter();
         // SAFETY: by the contract.
         unsafe { self.scanned_inside(format, args, filled) };
         self.leaves();
     }
 
-    unsafe fn scanned_inside<U: Unit>(&mut self, format: *const U, args: *const VaList, filled: i32) {
+    unsafe fn scanned_inside<U: Unit>(
+        &mut self,
+        format: *const U,
+        args: *const VaList,
+        filled: i32,
+    ) {
         let mut end = Reader { at: format };
         while end.next() != 0 {}
-        self.reads(format.cast(), end.at as usize - format as usize + size_of::<U>());
+        self.reads(
+            format.cast(),
+            end.at as usize - format as usize + size_of::<U>(),
+        );
         let (plan, targets, count) = plan_input(format);
         // SAFETY: by the contract.
         let values = unsafe { fetch(&plan, args) };
@@ -378,8 +439,18 @@ struct Assignment {
 }
 
 fn plan_input<U: Unit>(format: *const U) -> (Plan, [Assignment; MOST], usize) {
-    let mut plan = Plan { sorts: [Sort::Absent; MOST], count: 0, uses: [(0, Use::Write(0)); MOST], used: 0 };
-    let mut targets = [Assignment { at: 0, what: Target::Text, counts: false, allocated: false }; MOST];
+    let mut plan = Plan {
+        sorts: [Sort::Absent; MOST],
+        count: 0,
+        uses: [(0, Use::Write(0)); MOST],
+        used: 0,
+    };
+    let mut targets = [Assignment {
+        at: 0,
+        what: Target::Text,
+        counts: false,
+        allocated: false,
+    }; MOST];
     let mut count = 0;
     let mut format = Reader { at: format };
     let mut next = 0;
@@ -403,7 +474,9 @@ fn plan_input<U: Unit>(format: *const U) -> (Plan, [Assignment; MOST], usize) {
             allocated = true;
         }
         let length = format.length();
-        let Some(what) = char::from_u32(format.next()) else { return (plan, targets, count) };
+        let Some(what) = char::from_u32(format.next()) else {
+            return (plan, targets, count);
+        };
         let wide = length == Length::Long;
         let text = if wide { Target::WideText } else { Target::Text };
         let target = match what {
@@ -434,7 +507,12 @@ fn plan_input<U: Unit>(format: *const U) -> (Plan, [Assignment; MOST], usize) {
         let at = position.unwrap_or_else(|| take(&mut next));
         plan.argument(at, Sort::Word);
         if count < MOST && at < MOST {
-            targets[count] = Assignment { at, what: target, counts: what != 'n', allocated };
+            targets[count] = Assignment {
+                at,
+                what: target,
+                counts: what != 'n',
+                allocated,
+            };
             count += 1;
         }
     }
@@ -450,14 +528,17 @@ mod tests {
         plan.uses[..plan.used]
             .iter()
             .map(|&(at, what)| {
-                (at, match what {
-                    Use::ReadText(Limit::None) => "text",
-                    Use::ReadText(Limit::Number(_)) => "text up to a number",
-                    Use::ReadText(Limit::Argument(_)) => "text up to an argument",
-                    Use::ReadWide(_) => "wide text",
-                    Use::Write(4) => "int",
-                    Use::Write(_) => "another",
-                })
+                (
+                    at,
+                    match what {
+                        Use::ReadText(Limit::None) => "text",
+                        Use::ReadText(Limit::Number(_)) => "text up to a number",
+                        Use::ReadText(Limit::Argument(_)) => "text up to an argument",
+                        Use::ReadWide(_) => "wide text",
+                        Use::Write(4) => "int",
+                        Use::Write(_) => "another",
+                    },
+                )
             })
             .collect()
     }
@@ -465,15 +546,31 @@ mod tests {
     #[test]
     fn formats_are_understood() {
         assert_eq!(described("%d %s %% %5.2f %s"), [(1, "text"), (3, "text")]);
-        assert_eq!(described("%.*s %-*.3s %n"), [(1, "text up to an argument"), (3, "text up to a number"), (4, "int")]);
-        assert_eq!(described("%2$s %1$d %3$.*4$s"), [(1, "text"), (2, "text up to an argument")]);
-        assert_eq!(described("%ls %lln %m %s"), [(0, "wide text"), (1, "another"), (2, "text")]);
+        assert_eq!(
+            described("%.*s %-*.3s %n"),
+            [
+                (1, "text up to an argument"),
+                (3, "text up to a number"),
+                (4, "int")
+            ]
+        );
+        assert_eq!(
+            described("%2$s %1$d %3$.*4$s"),
+            [(1, "text"), (2, "text up to an argument")]
+        );
+        assert_eq!(
+            described("%ls %lln %m %s"),
+            [(0, "wide text"), (1, "another"), (2, "text")]
+        );
         assert_eq!(described("%"), []);
     }
 
     #[test]
     fn targets_are_understood() {
-        let text: Vec<c_char> = "%d %*s %[^]a] %3c %lf%n\0".bytes().map(|b| b as c_char).collect();
+        let text: Vec<c_char> = "%d %*s %[^]a] %3c %lf%n\0"
+            .bytes()
+            .map(|b| b as c_char)
+            .collect();
         let (plan, targets, count) = plan_input(text.as_ptr());
         let sizes: Vec<usize> = targets[..count]
             .iter()

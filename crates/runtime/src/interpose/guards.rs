@@ -8,10 +8,10 @@ use crate::access::leave;
 use crate::finding;
 use crate::interpose::Call;
 use crate::misuse::{self, Line};
+use crate::own;
 use crate::runtime::RT;
 use crate::syncvar::{Kind, SyncId};
 use crate::sys;
-use crate::own;
 
 const FREE: u32 = 0;
 /// Set beside the thread's number if somebody sleeps.
@@ -23,7 +23,12 @@ const WAITED_FOR: u32 = 1 << 31;
 /// `guard` must point to a guard, which lives as long as the program.
 unsafe fn halves(guard: *mut u64) -> (&'static AtomicU8, &'static AtomicU32) {
     // SAFETY: by the contract: 8 bytes, aligned, used only through these.
-    unsafe { (AtomicU8::from_ptr(guard.cast()), AtomicU32::from_ptr(guard.cast::<u32>().add(1))) }
+    unsafe {
+        (
+            AtomicU8::from_ptr(guard.cast()),
+            AtomicU32::from_ptr(guard.cast::<u32>().add(1)),
+        )
+    }
 }
 
 fn learn(call: &mut Call, guard: *mut u64) {
@@ -47,11 +52,26 @@ fn needs_itself(call: &mut Call) {
     s.enter();
     let at = s.stack_at(&RT, here);
     let thread = s.thread;
-    finding::report(&RT, s, "deadlock", finding::key(&[0x9a4d, at.0 as u64]), |out, threads| {
-        threads.push(thread);
-        misuse::stacks(&RT, out, &[Line { label: b"needs itself here", thread, stack: at, lock: SyncId(0) }]);
-        out.key("text").text("the initialiser of a static local needs the same static local; the program was ended because it cannot go on");
-    });
+    finding::report(
+        &RT,
+        s,
+        "deadlock",
+        finding::key(&[0x9a4d, at.0 as u64]),
+        |out, threads| {
+            threads.push(thread);
+            misuse::stacks(
+                &RT,
+                out,
+                &[Line {
+                    label: b"needs itself here",
+                    thread,
+                    stack: at,
+                    lock: SyncId(0),
+                }],
+            );
+            out.key("text").text("the initialiser of a static local needs the same static local; the program was ended because it cannot go on");
+        },
+    );
     crate::halt(&RT)
 }
 

@@ -22,8 +22,13 @@ fn note(sp: usize) {
         // the program jumps between stacks, which the C library forbids.
         let (low, high) = (s.os.stack_low, s.os.stack_high);
         let here = (low..high).contains(&sp);
-        s.jumps.retain(|mark| mark.sp > sp || ((low..high).contains(&mark.sp) != here));
-        s.jumps.push(Mark { sp, depth, handlers });
+        s.jumps
+            .retain(|mark| mark.sp > sp || ((low..high).contains(&mark.sp) != here));
+        s.jumps.push(Mark {
+            sp,
+            depth,
+            handlers,
+        });
         crate::access::leave(s);
     }
 }
@@ -35,11 +40,15 @@ const STACK_POINTER: usize = 6;
 fn going_back(call: &mut Call, buffer: *const usize) {
     let guard: usize;
     // SAFETY: the C library's pointer guard, a word of the thread's descriptor.
-    unsafe { asm!("mov {g}, qword ptr fs:[0x30]", g = out(reg) guard, options(nostack, readonly, preserves_flags)) };
+    unsafe {
+        asm!("mov {g}, qword ptr fs:[0x30]", g = out(reg) guard, options(nostack, readonly, preserves_flags))
+    };
     // SAFETY: the program's own jump buffer, which `setjmp` filled.
     let sp = unsafe { *buffer.add(STACK_POINTER) }.rotate_right(17) ^ guard;
     let Some(s) = call.strand() else { return };
-    let Some(mark) = s.jumps.iter().rev().find(|mark| mark.sp == sp).copied() else { return };
+    let Some(mark) = s.jumps.iter().rev().find(|mark| mark.sp == sp).copied() else {
+        return;
+    };
     s.enter();
     signals::jumped_out(s, mark.handlers);
     s.set_depth(mark.depth);

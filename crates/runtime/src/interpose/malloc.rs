@@ -166,7 +166,13 @@ fn dies(call: &mut Call, p: *mut c_void) -> bool {
             false
         }
         Release::Inside(block) => {
-            invalid_free(call, p, block.stack, stack, "freed by an address inside the block");
+            invalid_free(
+                call,
+                p,
+                block.stack,
+                stack,
+                "freed by an address inside the block",
+            );
             false
         }
         // What lies in a module was never allocated; other memory may come from where we do not look.
@@ -186,7 +192,14 @@ fn invalid_free(call: &mut Call, p: *mut c_void, allocated: StackId, stack: Stac
     let key = finding::key(&[0x1f, stack.0 as u64, allocated.0 as u64]);
     finding::report(&RT, s, "invalid-free", key, |out, threads| {
         threads.push(thread);
-        out.key("stacks").open(b'[').open(b'{').key("label").text(how).key("thread").number(thread.0 as u64).key("stack");
+        out.key("stacks")
+            .open(b'[')
+            .open(b'{')
+            .key("label")
+            .text(how)
+            .key("thread")
+            .number(thread.0 as u64)
+            .key("stack");
         finding::stack(&RT, out, stack);
         out.close(b'}').close(b']');
         finding::memory(&RT, out, threads, p as usize);
@@ -242,7 +255,11 @@ fn resize(call: &mut Call, p: *mut c_void, size: usize) -> *mut c_void {
         });
         // SAFETY: the program's own call.
         let new = inside(call, || unsafe { libc::realloc(p, size) });
-        return if new == p || new.is_null() { new } else { born(call, new, size) };
+        return if new == p || new.is_null() {
+            new
+        } else {
+            born(call, new, size)
+        };
     }
     if !dies(call, p) {
         return core::ptr::null_mut();

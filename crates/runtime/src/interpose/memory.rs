@@ -116,7 +116,9 @@ fn been(s: &Strand, addr: usize, n: usize, touch: Touch) -> usize {
     if n == 0 || addr == 0 {
         return 0;
     }
-    let Some(cells) = RT.shadow.existing(addr) else { return 0 };
+    let Some(cells) = RT.shadow.existing(addr) else {
+        return 0;
+    };
     let cells: *const AtomicU64 = cells.cast();
     let (base, span, kind) = (s.step_base, s.step_span, touch.bits());
     let end = (addr + n).min((addr | (REGION - 1)) + 1);
@@ -231,7 +233,10 @@ fn differ_at(a: *const c_void, b: *const c_void, n: usize) -> usize {
     while read < n {
         read += 1;
         // SAFETY: the program had the same bytes compared; read one by one so that no library function is made of it.
-        if unsafe { a.cast::<u8>().add(read - 1).read_volatile() != b.cast::<u8>().add(read - 1).read_volatile() } {
+        if unsafe {
+            a.cast::<u8>().add(read - 1).read_volatile()
+                != b.cast::<u8>().add(read - 1).read_volatile()
+        } {
             break;
         }
     }
@@ -240,7 +245,11 @@ fn differ_at(a: *const c_void, b: *const c_void, n: usize) -> usize {
 
 /// How much of `[p, p + n)` a search looked at that found `hit`.
 fn searched(p: *const c_void, n: usize, hit: *const c_void) -> usize {
-    if hit.is_null() { n } else { hit as usize - p as usize + 1 }
+    if hit.is_null() {
+        n
+    } else {
+        hit as usize - p as usize + 1
+    }
 }
 
 interpose! {

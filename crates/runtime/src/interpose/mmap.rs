@@ -181,6 +181,11 @@ fn shared_size(id: c_int) -> usize {
     const IPC_STAT: usize = 2;
     let mut info = [0usize; 14];
     // SAFETY: a place as large as the kernel's structure, in which the size follows 48 bytes of permissions.
-    let r = unsafe { crate::sys::syscall(SHMCTL, [id as usize, IPC_STAT, info.as_mut_ptr() as usize, 0, 0, 0]) };
+    let r = unsafe {
+        crate::sys::syscall(
+            SHMCTL,
+            [id as usize, IPC_STAT, info.as_mut_ptr() as usize, 0, 0, 0],
+        )
+    };
     if r == 0 { info[6] } else { 0 }
 }

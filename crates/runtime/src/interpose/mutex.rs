@@ -55,7 +55,11 @@ unsafe fn raw(mutex: *const c_void) -> Raw {
 
 /// What sort of mutex it is for reports.
 fn kind_of(raw: &Raw) -> Kind {
-    if raw.kind != DESTROYED && raw.kind & TYPE == RECURSIVE { Kind::RecursiveMutex } else { Kind::Mutex }
+    if raw.kind != DESTROYED && raw.kind & TYPE == RECURSIVE {
+        Kind::RecursiveMutex
+    } else {
+        Kind::Mutex
+    }
 }
 
 /// Could an initialiser, or a use after one, have left these words? Only what is plain on sight is called wrong.
@@ -89,7 +93,9 @@ fn first_use(s: &mut Strand, mutex: *const c_void, here: u64, at: StackId) {
 #[inline(always)]
 fn before(call: &mut Call, mutex: *const c_void) -> StackId {
     let here = call.here;
-    let Some(s) = call.strand() else { return StackId(0) };
+    let Some(s) = call.strand() else {
+        return StackId(0);
+    };
     s.enter();
     let at = s.stack_at(&RT, here);
     if s.cached_var(mutex as usize).is_none() {
@@ -109,7 +115,15 @@ fn got(call: &mut Call, mutex: *const c_void, how: Got, at: StackId, result: c_i
     if result == EOWNERDEAD {
         owner_died(s, mutex as usize);
     }
-    locking::took(&RT, s, mutex as usize, kind_of(&raw), Mode::Exclusive, how, at);
+    locking::took(
+        &RT,
+        s,
+        mutex as usize,
+        kind_of(&raw),
+        Mode::Exclusive,
+        how,
+        at,
+    );
     leave(s);
 }
 
@@ -142,7 +156,12 @@ fn refused(call: &mut Call, mutex: *const c_void, at: StackId) {
 /// The mutex is not free: looks whether it ever will be, and waits.
 #[cold]
 #[inline(never)]
-fn wait_for(call: &mut Call, mutex: *mut c_void, at: StackId, real: unsafe extern "C" fn(*mut c_void) -> c_int) -> c_int {
+fn wait_for(
+    call: &mut Call,
+    mutex: *mut c_void,
+    at: StackId,
+    real: unsafe extern "C" fn(*mut c_void) -> c_int,
+) -> c_int {
     if let Some(s) = call.strand() {
         s.enter();
         // SAFETY: the program uses it as a mutex.
@@ -160,12 +179,14 @@ fn wait_for(call: &mut Call, mutex: *mut c_void, at: StackId, real: unsafe exter
             // A thread that waits for itself hangs; it ends here, as any other deadlock does.
             if !errors && RT.options.deadlock.on() {
                 if !RT.options.misuse.on() {
-                    RT.waits.begin(&RT, s, For::Lock(var, id, Mode::Exclusive), at);
+                    RT.waits
+                        .begin(&RT, s, For::Lock(var, id, Mode::Exclusive), at);
                 }
                 crate::halt(&RT);
             }
         } else {
-            RT.waits.begin(&RT, s, For::Lock(var, id, Mode::Exclusive), at);
+            RT.waits
+                .begin(&RT, s, For::Lock(var, id, Mode::Exclusive), at);
         }
         leave(s);
     }
@@ -194,7 +215,15 @@ pub(crate) fn giving(s: &mut Strand, mutex: *const c_void, at: StackId) -> locki
 pub(crate) fn taking_again(s: &mut Strand, mutex: *const c_void, at: StackId) {
     // SAFETY: the program's mutex, which this thread holds now.
     let raw = unsafe { raw(mutex) };
-    locking::took(&RT, s, mutex as usize, kind_of(&raw), Mode::Exclusive, Got::Waiting, at);
+    locking::took(
+        &RT,
+        s,
+        mutex as usize,
+        kind_of(&raw),
+        Mode::Exclusive,
+        Got::Waiting,
+        at,
+    );
 }
 
 /// Does this thread hold the mutex, as far as anybody can tell?
@@ -203,7 +232,8 @@ pub(crate) fn held_by_me(s: &mut Strand, mutex: *const c_void) -> bool {
     let raw = unsafe { raw(mutex) };
     let me = s.thread;
     let var = RT.syncs.get(s, mutex as usize, kind_of(&raw));
-    var.with(|state| state.usage().owner == Some(me)) || (raw.owner as u32 == s.os.tid && raw.lock != 0)
+    var.with(|state| state.usage().owner == Some(me))
+        || (raw.owner as u32 == s.os.tid && raw.lock != 0)
 }
 
 #[inline(always)]
@@ -228,7 +258,11 @@ pub(crate) fn lock(
     // SAFETY: the program's own call; a try that succeeds is a lock.
     let mut result = unsafe { try_lock(mutex) };
     if !is_got(result) {
-        result = if result == busy { wait_for(call, mutex, at, real) } else { result };
+        result = if result == busy {
+            wait_for(call, mutex, at, real)
+        } else {
+            result
+        };
     }
     if is_got(result) {
         got(call, mutex, Got::Waiting, at, result);
@@ -240,7 +274,11 @@ pub(crate) fn lock(
 
 /// A lock that does not wait, or not for ever.
 #[inline(always)]
-pub(crate) fn lock_trying(call: &mut Call, mutex: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
+pub(crate) fn lock_trying(
+    call: &mut Call,
+    mutex: *mut c_void,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
     let at = before(call, mutex);
     let result = real();
     if is_got(result) {
@@ -252,7 +290,11 @@ pub(crate) fn lock_trying(call: &mut Call, mutex: *mut c_void, real: impl FnOnce
 }
 
 #[inline(always)]
-pub(crate) fn unlock(call: &mut Call, mutex: *mut c_void, real: unsafe extern "C" fn(*mut c_void) -> c_int) -> c_int {
+pub(crate) fn unlock(
+    call: &mut Call,
+    mutex: *mut c_void,
+    real: unsafe extern "C" fn(*mut c_void) -> c_int,
+) -> c_int {
     let at = before(call, mutex);
     if let Some(s) = call.strand() {
         s.enter();

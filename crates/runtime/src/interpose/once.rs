@@ -44,11 +44,23 @@ unsafe extern "C" fn run() {
 }
 
 /// Runs `real(control, routine)` in such a way that the routine is seen. Also for C11.
-pub(crate) fn once(call: &mut Call, control: *mut c_void, routine: Routine, real: impl FnOnce(Routine) -> c_int) -> c_int {
+pub(crate) fn once(
+    call: &mut Call,
+    control: *mut c_void,
+    routine: Routine,
+    real: impl FnOnce(Routine) -> c_int,
+) -> c_int {
     let here = call.here;
     let depth = call.caller_depth();
-    let Some(s) = call.strand() else { return real(routine) };
-    let running = Running { routine, control: control as usize, depth, before: s.os.once };
+    let Some(s) = call.strand() else {
+        return real(routine);
+    };
+    let running = Running {
+        routine,
+        control: control as usize,
+        depth,
+        before: s.os.once,
+    };
     s.os.once = &raw const running as usize;
     let result = real(run);
     s.os.once = running.before;

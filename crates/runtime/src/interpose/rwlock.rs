@@ -19,7 +19,9 @@ type Lock = unsafe extern "C" fn(*mut c_void) -> c_int;
 /// Looks at the lock before it is used; the stack of this call.
 fn before(call: &mut Call, lock: *const c_void) -> StackId {
     let here = call.here;
-    let Some(s) = call.strand() else { return StackId(0) };
+    let Some(s) = call.strand() else {
+        return StackId(0);
+    };
     s.enter();
     let at = s.stack_at(&RT, here);
     if s.cached_var(lock as usize).is_none() {
@@ -48,7 +50,11 @@ fn wait_for(call: &mut Call, lock: *mut c_void, mode: Mode, at: StackId, real: L
         let (id, writer, reader) = var.with(|state| {
             let id = locking::settle(&RT, state, lock as usize, Kind::RwLock);
             let usage = state.usage();
-            (id, usage.owner == Some(me), usage.sharers.iter().any(|&(thread, _)| thread == me))
+            (
+                id,
+                usage.owner == Some(me),
+                usage.sharers.iter().any(|&(thread, _)| thread == me),
+            )
         });
         if writer || (reader && mode == Mode::Exclusive) {
             misuse::double_lock(&RT, s, var, at);
@@ -73,7 +79,13 @@ fn wait_for(call: &mut Call, lock: *mut c_void, mode: Mode, at: StackId, real: L
     result
 }
 
-fn lock_waiting(call: &mut Call, lock: *mut c_void, mode: Mode, try_lock: Lock, real: Lock) -> c_int {
+fn lock_waiting(
+    call: &mut Call,
+    lock: *mut c_void,
+    mode: Mode,
+    try_lock: Lock,
+    real: Lock,
+) -> c_int {
     if call.strand().is_none() {
         // SAFETY: the program's own call.
         return unsafe { real(lock) };
@@ -90,7 +102,12 @@ fn lock_waiting(call: &mut Call, lock: *mut c_void, mode: Mode, try_lock: Lock, 
     result
 }
 
-fn lock_trying(call: &mut Call, lock: *mut c_void, mode: Mode, real: impl FnOnce() -> c_int) -> c_int {
+fn lock_trying(
+    call: &mut Call,
+    lock: *mut c_void,
+    mode: Mode,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
     let at = before(call, lock);
     let result = real();
     if result == 0 {

@@ -74,8 +74,13 @@ struct Wanted {
     mask: AtomicU64,
 }
 
-static WANTED: [Wanted; SIGNALS] =
-    [const { Wanted { handler: AtomicUsize::new(SIG_DFL), flags: AtomicI32::new(0), mask: AtomicU64::new(0) } }; SIGNALS];
+static WANTED: [Wanted; SIGNALS] = [const {
+    Wanted {
+        handler: AtomicUsize::new(SIG_DFL),
+        flags: AtomicI32::new(0),
+        mask: AtomicU64::new(0),
+    }
+}; SIGNALS];
 
 /// Where the kernel keeps, in the context of an interrupted thread, the mask that it will set again.
 const CONTEXT_MASK: usize = 296 / 8;
@@ -97,12 +102,29 @@ pub(crate) fn jumped_out(s: &mut Strand, left: u32) {
 fn set_mask(mask: u64) {
     const SIG_SETMASK: usize = 2;
     // SAFETY: eight bytes of mask, nothing to be written back.
-    unsafe { sys::syscall(sys::nr::RT_SIGPROCMASK, [SIG_SETMASK, &raw const mask as usize, 0, 8, 0, 0]) };
+    unsafe {
+        sys::syscall(
+            sys::nr::RT_SIGPROCMASK,
+            [SIG_SETMASK, &raw const mask as usize, 0, 8, 0, 0],
+        )
+    };
 }
 
 fn kill_self(signal: c_int) {
     // SAFETY: a signal to this very thread.
-    unsafe { sys::syscall(sys::nr::TGKILL, [sys::getpid() as usize, sys::gettid() as usize, signal as usize, 0, 0, 0]) };
+    unsafe {
+        sys::syscall(
+            sys::nr::TGKILL,
+            [
+                sys::getpid() as usize,
+                sys::gettid() as usize,
+                signal as usize,
+                0,
+                0,
+                0,
+            ],
+        )
+    };
 }
 
 /// The object that stands for a signal: sending releases into it, the handler acquires from it.
@@ -177,7 +199,15 @@ pub(crate) fn deliver_pending(s: &mut Strand) {
     }
     set_mask(mask);
     // SAFETY: copies of what the kernel handed over.
-    unsafe { run(Some(s), kept.signal, kept.info.as_mut_ptr().cast(), kept.context.as_mut_ptr().cast(), false) };
+    unsafe {
+        run(
+            Some(s),
+            kept.signal,
+            kept.info.as_mut_ptr().cast(),
+            kept.context.as_mut_ptr().cast(),
+            false,
+        )
+    };
     set_mask(kept.mask);
 }
 
@@ -185,7 +215,13 @@ pub(crate) fn deliver_pending(s: &mut Strand) {
 ///
 /// # Safety
 /// The arguments must be what the kernel handed over.
-unsafe fn run(s: Option<&mut Strand>, signal: c_int, info: *mut c_void, context: *mut c_void, fault: bool) {
+unsafe fn run(
+    s: Option<&mut Strand>,
+    signal: c_int,
+    info: *mut c_void,
+    context: *mut c_void,
+    fault: bool,
+) {
     let wanted = &WANTED[signal as usize % SIGNALS];
     let handler = wanted.handler.load(Ordering::Acquire);
     if handler == SIG_DFL {
@@ -204,7 +240,12 @@ unsafe fn run(s: Option<&mut Strand>, signal: c_int, info: *mut c_void, context:
     s.enter();
     let own = s.os.raising == signal as u32;
     let frames = s.fresh_frames(&RT);
-    s.handlers.push(Running { frames, anywhere: !fault && !own, signal, unsafe_call: (0, 0) });
+    s.handlers.push(Running {
+        frames,
+        anywhere: !fault && !own,
+        signal,
+        unsafe_call: (0, 0),
+    });
     leave(s);
     // SAFETY: as above.
     unsafe { handler(signal, info, context) };
@@ -236,7 +277,15 @@ fn unsafe_call_in_handler(call: &mut Call) {
         return;
     }
     let depth = s.depth();
-    let Some(&Running { anywhere: true, signal, unsafe_call: (outer, pc), .. }) = s.handlers.last() else { return };
+    let Some(&Running {
+        anywhere: true,
+        signal,
+        unsafe_call: (outer, pc),
+        ..
+    }) = s.handlers.last()
+    else {
+        return;
+    };
     // What another unsafe call calls, while it lasts, is not the program's doing.
     if outer > 0 && depth > outer && s.frame(outer - 1) == pc {
         return;
@@ -249,11 +298,26 @@ fn unsafe_call_in_handler(call: &mut Call) {
     let at = s.stack_at(&RT, here);
     let thread = s.thread;
     let text = label(signal);
-    finding::report(&RT, s, "signal-unsafe", finding::key(&[0x516, at.0 as u64]), |out, threads| {
-        threads.push(thread);
-        misuse::stacks(&RT, out, &[Line { label: &text, thread, stack: at, lock: SyncId(0) }]);
-        out.key("text").text("the call is not async-signal-safe: the handler may have interrupted the very same function");
-    });
+    finding::report(
+        &RT,
+        s,
+        "signal-unsafe",
+        finding::key(&[0x516, at.0 as u64]),
+        |out, threads| {
+            threads.push(thread);
+            misuse::stacks(
+                &RT,
+                out,
+                &[Line {
+                    label: &text,
+                    thread,
+                    stack: at,
+                    lock: SyncId(0),
+                }],
+            );
+            out.key("text").text("the call is not async-signal-safe: the handler may have interrupted the very same function");
+        },
+    );
     leave(s);
 }
 
@@ -268,17 +332,98 @@ fn label(signal: c_int) -> Vec<u8> {
 /// The functions among the interposed ones that must not be called in a handler which may have interrupted anything.
 pub const fn is_unsafe(name: &str) -> bool {
     const UNSAFE: &[&str] = &[
-        "malloc", "free", "calloc", "realloc", "reallocarray", "memalign", "aligned_alloc", "posix_memalign", "valloc", "pvalloc",
-        "_Znwm", "_Znam", "_ZdlPv", "_ZdaPv", "_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t", "_ZnwmSt11align_val_t",
-        "_ZnamSt11align_val_t", "_ZdlPvm", "_ZdaPvm", "_ZdlPvSt11align_val_t", "_ZdaPvSt11align_val_t", "strdup", "strndup",
-        "printf", "fprintf", "vprintf", "vfprintf", "puts", "fputs", "putchar", "fputc", "putc", "fwrite", "fread", "fgets", "fgetc",
-        "getc", "fopen", "fopen64", "fclose", "fflush", "fdopen", "freopen", "scanf", "fscanf", "getline", "getdelim", "ungetc",
-        "perror", "syslog", "exit", "pthread_create", "pthread_join", "pthread_mutex_lock", "pthread_mutex_unlock",
-        "pthread_mutex_trylock", "pthread_mutex_timedlock", "pthread_rwlock_rdlock", "pthread_rwlock_wrlock", "pthread_rwlock_unlock",
-        "pthread_spin_lock", "pthread_cond_wait", "pthread_cond_timedwait", "pthread_cond_signal", "pthread_cond_broadcast",
-        "pthread_barrier_wait", "pthread_once", "sem_wait", "dlopen", "dlclose", "setenv", "unsetenv", "putenv", "getpwnam", "getpwuid",
-        "localtime", "gmtime", "ctime", "asctime", "strtok", "strerror", "getaddrinfo", "gethostbyname", "opendir", "readdir", "closedir",
-        "popen", "pclose", "system", "tmpfile", "qsort",
+        "malloc",
+        "free",
+        "calloc",
+        "realloc",
+        "reallocarray",
+        "memalign",
+        "aligned_alloc",
+        "posix_memalign",
+        "valloc",
+        "pvalloc",
+        "_Znwm",
+        "_Znam",
+        "_ZdlPv",
+        "_ZdaPv",
+        "_ZnwmRKSt9nothrow_t",
+        "_ZnamRKSt9nothrow_t",
+        "_ZnwmSt11align_val_t",
+        "_ZnamSt11align_val_t",
+        "_ZdlPvm",
+        "_ZdaPvm",
+        "_ZdlPvSt11align_val_t",
+        "_ZdaPvSt11align_val_t",
+        "strdup",
+        "strndup",
+        "printf",
+        "fprintf",
+        "vprintf",
+        "vfprintf",
+        "puts",
+        "fputs",
+        "putchar",
+        "fputc",
+        "putc",
+        "fwrite",
+        "fread",
+        "fgets",
+        "fgetc",
+        "getc",
+        "fopen",
+        "fopen64",
+        "fclose",
+        "fflush",
+        "fdopen",
+        "freopen",
+        "scanf",
+        "fscanf",
+        "getline",
+        "getdelim",
+        "ungetc",
+        "perror",
+        "syslog",
+        "exit",
+        "pthread_create",
+        "pthread_join",
+        "pthread_mutex_lock",
+        "pthread_mutex_unlock",
+        "pthread_mutex_trylock",
+        "pthread_mutex_timedlock",
+        "pthread_rwlock_rdlock",
+        "pthread_rwlock_wrlock",
+        "pthread_rwlock_unlock",
+        "pthread_spin_lock",
+        "pthread_cond_wait",
+        "pthread_cond_timedwait",
+        "pthread_cond_signal",
+        "pthread_cond_broadcast",
+        "pthread_barrier_wait",
+        "pthread_once",
+        "sem_wait",
+        "dlopen",
+        "dlclose",
+        "setenv",
+        "unsetenv",
+        "putenv",
+        "getpwnam",
+        "getpwuid",
+        "localtime",
+        "gmtime",
+        "ctime",
+        "asctime",
+        "strtok",
+        "strerror",
+        "getaddrinfo",
+        "gethostbyname",
+        "opendir",
+        "readdir",
+        "closedir",
+        "popen",
+        "pclose",
+        "system",
+        "tmpfile",
+        "qsort",
     ];
     let mut i = 0;
     while i < UNSAFE.len() {
@@ -308,11 +453,21 @@ const fn same(a: &[u8], b: &[u8]) -> bool {
 pub(crate) fn watch_fatal() {
     let real = sigaction::real();
     for signal in FATAL {
-        let mut now = Action { handler: 0, mask: [0; 16], flags: 0, restorer: 0 };
+        let mut now = Action {
+            handler: 0,
+            mask: [0; 16],
+            flags: 0,
+            restorer: 0,
+        };
         // SAFETY: places for an action each.
         unsafe {
             if real(signal, core::ptr::null(), &raw mut now) == 0 && now.handler == SIG_DFL {
-                let ours = Action { handler: on_signal as *const () as usize, mask: [0; 16], flags: SA_SIGINFO | SA_ONSTACK | SA_RESTART, restorer: 0 };
+                let ours = Action {
+                    handler: on_signal as *const () as usize,
+                    mask: [0; 16],
+                    flags: SA_SIGINFO | SA_ONSTACK | SA_RESTART,
+                    restorer: 0,
+                };
                 real(signal, &raw const ours, core::ptr::null_mut());
             }
         }
@@ -321,7 +476,12 @@ pub(crate) fn watch_fatal() {
 
 /// The default action for the signal, and the signal again.
 pub(crate) fn die_by(signal: c_int) {
-    let default = Action { handler: SIG_DFL, mask: [0; 16], flags: 0, restorer: 0 };
+    let default = Action {
+        handler: SIG_DFL,
+        mask: [0; 16],
+        flags: 0,
+        restorer: 0,
+    };
     // SAFETY: an action.
     unsafe { sigaction::real()(signal, &raw const default, core::ptr::null_mut()) };
     kill_self(signal);
@@ -331,7 +491,13 @@ pub(crate) fn die_by(signal: c_int) {
 ///
 /// # Safety
 /// `new` and `old` must be null or point to actions.
-unsafe fn install(call: &mut Call, signal: c_int, new: *const Action, old: *mut Action, real: Real) -> c_int {
+unsafe fn install(
+    call: &mut Call,
+    signal: c_int,
+    new: *const Action,
+    old: *mut Action,
+    real: Real,
+) -> c_int {
     if !(1..SIGNALS as c_int).contains(&signal) {
         // SAFETY: the program's own call, which the C library refuses.
         return unsafe { real(signal, new, old) };
@@ -381,7 +547,11 @@ unsafe fn install(call: &mut Call, signal: c_int, new: *const Action, old: *mut 
         result
     };
     if result == 0 && !old.is_null() {
-        let shown = if previous.handler == on_signal as *const () as usize { before } else { previous };
+        let shown = if previous.handler == on_signal as *const () as usize {
+            before
+        } else {
+            previous
+        };
         // SAFETY: the program's place for its former action.
         unsafe { *old = shown };
     }
@@ -392,10 +562,28 @@ type Real = unsafe extern "C" fn(c_int, *const Action, *mut Action) -> c_int;
 
 /// `signal` in one of its flavours.
 fn simple(call: &mut Call, number: c_int, handler: usize, flags: c_int) -> usize {
-    let new = Action { handler, mask: [0; 16], flags, restorer: 0 };
-    let mut old = Action { handler: SIG_DFL, mask: [0; 16], flags: 0, restorer: 0 };
+    let new = Action {
+        handler,
+        mask: [0; 16],
+        flags,
+        restorer: 0,
+    };
+    let mut old = Action {
+        handler: SIG_DFL,
+        mask: [0; 16],
+        flags: 0,
+        restorer: 0,
+    };
     // SAFETY: an action and a place for one.
-    let result = unsafe { install(call, number, &raw const new, &raw mut old, sigaction::real()) };
+    let result = unsafe {
+        install(
+            call,
+            number,
+            &raw const new,
+            &raw mut old,
+            sigaction::real(),
+        )
+    };
     if result == 0 { old.handler } else { SIG_ERR }
 }
 

@@ -75,7 +75,10 @@ impl Call {
                 if size < HEADER || at + size > len {
                     return;
                 }
-                let kind = (header.add(8).cast::<c_int>().read_unaligned(), header.add(12).cast::<c_int>().read_unaligned());
+                let kind = (
+                    header.add(8).cast::<c_int>().read_unaligned(),
+                    header.add(12).cast::<c_int>().read_unaligned(),
+                );
                 if kind == RIGHTS {
                     for i in 0..(size - HEADER) / 4 {
                         self.opened(header.add(HEADER + i * 4).cast::<c_int>().read_unaligned());
@@ -277,7 +280,14 @@ interpose! {
     }
 }
 
-unsafe fn accepted(call: &mut Call, fd: c_int, new: c_int, addr: *mut c_void, had: u32, len: *mut u32) {
+unsafe fn accepted(
+    call: &mut Call,
+    fd: c_int,
+    new: c_int,
+    addr: *mut c_void,
+    had: u32,
+    len: *mut u32,
+) {
     if new >= 0 {
         call.opened(new);
         call.received(fd);

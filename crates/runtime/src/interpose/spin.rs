@@ -16,7 +16,9 @@ use crate::syncvar::Kind;
 
 fn before(call: &mut Call, lock: *const c_void) -> StackId {
     let here = call.here;
-    let Some(s) = call.strand() else { return StackId(0) };
+    let Some(s) = call.strand() else {
+        return StackId(0);
+    };
     s.enter();
     let at = s.stack_at(&RT, here);
     if s.cached_var(lock as usize).is_none() {
@@ -30,7 +32,15 @@ fn before(call: &mut Call, lock: *const c_void) -> StackId {
 fn got(call: &mut Call, lock: *const c_void, how: Got, at: StackId) {
     if let Some(s) = call.strand() {
         s.enter();
-        locking::took(&RT, s, lock as usize, Kind::SpinLock, Mode::Exclusive, how, at);
+        locking::took(
+            &RT,
+            s,
+            lock as usize,
+            Kind::SpinLock,
+            Mode::Exclusive,
+            how,
+            at,
+        );
         leave(s);
     }
 }
@@ -52,7 +62,8 @@ fn look_for_owner(call: &mut Call, lock: *const c_void, at: StackId) {
             crate::halt(&RT);
         }
     }
-    RT.waits.begin(&RT, s, For::Lock(var, id, Mode::Exclusive), at);
+    RT.waits
+        .begin(&RT, s, For::Lock(var, id, Mode::Exclusive), at);
     leave(s);
 }
 

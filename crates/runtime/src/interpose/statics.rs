@@ -118,7 +118,12 @@ interpose! {
 unsafe fn wrote_end(call: &mut Call, token: Text) {
     if call.strand().is_some() && !token.is_null() {
         // SAFETY: a token ends.
-        unsafe { call.writes(token.add(crate::interpose::strings::length(token)).cast(), 1) };
+        unsafe {
+            call.writes(
+                token.add(crate::interpose::strings::length(token)).cast(),
+                1,
+            )
+        };
     }
 }
 

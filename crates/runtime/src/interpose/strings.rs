@@ -37,7 +37,12 @@ unsafe fn compared(a: Str, b: Str, most: usize, fold: impl Fn(u8) -> u8) -> usiz
     let mut n = 0;
     while n < most {
         // SAFETY: by the contract nothing ended before.
-        let (x, y) = unsafe { (a.add(n).read_volatile() as u8, b.add(n).read_volatile() as u8) };
+        let (x, y) = unsafe {
+            (
+                a.add(n).read_volatile() as u8,
+                b.add(n).read_volatile() as u8,
+            )
+        };
         n += 1;
         if x == 0 || fold(x) != fold(y) {
             break;
@@ -280,7 +285,14 @@ interpose! {
     }
 }
 
-unsafe fn split(call: &mut Call, begin: *mut c_char, set: Str, state: *mut *mut c_char, token: *mut c_char, goes_on: bool) {
+unsafe fn split(
+    call: &mut Call,
+    begin: *mut c_char,
+    set: Str,
+    state: *mut *mut c_char,
+    token: *mut c_char,
+    goes_on: bool,
+) {
     if call.strand().is_none() {
         return;
     }
@@ -369,4 +381,3 @@ unsafe fn number_text(call: &mut Call, p: Str) {
     unsafe { strtol::real()(p, &raw mut end, 10) };
     call.reads(p.cast(), end as usize - p as usize + 1);
 }
-

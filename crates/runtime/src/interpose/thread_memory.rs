@@ -15,7 +15,10 @@ unsafe extern "C" {
     fn pthread_attr_destroy(attr: *mut [u64; 8]) -> c_int;
     // The same function as in `modules`, which looks at other fields of the entry.
     #[allow(clashing_extern_declarations)]
-    fn dl_iterate_phdr(f: extern "C" fn(*const ModuleInfo, usize, *mut c_void) -> c_int, data: *mut c_void) -> c_int;
+    fn dl_iterate_phdr(
+        f: extern "C" fn(*const ModuleInfo, usize, *mut c_void) -> c_int,
+        data: *mut c_void,
+    ) -> c_int;
 }
 
 /// The loader's `struct dl_phdr_info`, as far as it matters here.
@@ -85,5 +88,7 @@ pub fn pointer(os: &OsThread) -> usize {
 pub fn forget(s: &mut Strand) {
     let (low, size) = (s.os.stack_low, s.os.stack_high - s.os.stack_low);
     RT.shadow.clear(low, size);
-    RT.syncs.remove_range(low, size, |var| locking::memory_gone(&RT, s, var, StackId(0)));
+    RT.syncs.remove_range(low, size, |var| {
+        locking::memory_gone(&RT, s, var, StackId(0))
+    });
 }
