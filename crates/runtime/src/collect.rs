@@ -29,15 +29,22 @@ const SHADOW_PART: u64 = 4;
 
 impl Collector {
     pub const fn new() -> Self {
-        Collector { due_at: AtomicU64::new(FIRST), under_way: SpinLock::new() }
+        Collector {
+            due_at: AtomicU64::new(FIRST),
+            under_way: SpinLock::new(),
+        }
     }
 
     /// Collects if it is due and nobody else does. The caller must be inside the runtime and hold none of its locks.
     pub fn maybe_collect(&self, rt: &Runtime) {
-        if rt.histories.bytes.load(Ordering::Relaxed) >= self.due_at.load(Ordering::Relaxed) && self.under_way.try_lock() {
+        if rt.histories.bytes.load(Ordering::Relaxed) >= self.due_at.load(Ordering::Relaxed)
+            && self.under_way.try_lock()
+        {
             let left = collect(rt);
             rt.histories.bytes.store(left, Ordering::Relaxed);
-            let due = (left * 2).max(FIRST).max(rt.shadow.bytes() as u64 / SHADOW_PART);
+            let due = (left * 2)
+                .max(FIRST)
+                .max(rt.shadow.bytes() as u64 / SHADOW_PART);
             self.due_at.store(due, Ordering::Relaxed);
             self.under_way.unlock();
         }
@@ -63,12 +70,19 @@ pub(crate) fn collect(rt: &Runtime) -> u64 {
     let slots = rt.threads.slots_used();
     // Read before the cells: a step only moves forward, so what its strand names later is not older than this.
     // A slot without a strand may get one at any moment: it goes on where the last one ended.
-    let mut from: Vec<u64> = (0..slots).map(|slot| rt.histories.of(slot as u16).newest()).collect();
+    let mut from: Vec<u64> = (0..slots)
+        .map(|slot| rt.histories.of(slot as u16).newest())
+        .collect();
     rt.threads.each(|_, t| {
         if !t.strand.is_null() {
             // SAFETY: the strand lives while it is in the registry, whose lock `each` holds; its step's start is one
             // word, which its thread may be moving forward: an older value only keeps more.
-            let (slot, base) = unsafe { ((*t.strand).slot, core::ptr::read_volatile(&raw const (*t.strand).step_base)) };
+            let (slot, base) = unsafe {
+                (
+                    (*t.strand).slot,
+                    core::ptr::read_volatile(&raw const (*t.strand).step_base),
+                )
+            };
             if let Some(from) = from.get_mut(slot as usize) {
                 *from = (*from).min(Entry(base).seq() >> CHUNK_BITS);
             }

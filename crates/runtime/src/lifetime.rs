@@ -14,7 +14,7 @@ use crate::strand::Strand;
 /// `[start, start + size)` is fresh: nothing that was there before counts. Callers are inside the runtime.
 pub fn fresh(rt: &Runtime, start: usize, size: usize) {
     if size > 0 {
-        rt.shadow.clear(start, size);
+        forget(rt, start, size);
         rt.syncs.remove_range(start, size, |_| ());
     }
 }
@@ -23,6 +23,20 @@ const PAGE: usize = 1 << PAGE_BITS;
 
 /// Blocks up to this are marked as freed everywhere; of larger ones the beginning, and what was ever touched.
 const MARKED_WHOLE: usize = 1024;
+
+/// Forgets all accesses to `[start, start + size)`. Callers are inside the runtime.
+pub fn forget(rt: &Runtime, start: usize, size: usize) {
+    for end in [start, start + size] {
+        // Of this cell a part stays, which somebody else may be using: then only who locks it may change it.
+        if !end.is_multiple_of(8)
+            && let Some(cell) = rt.shadow.existing(end)
+        {
+            // SAFETY: the shadow gave the cell for this address.
+            unsafe { Shadow::owners(end, cell) }.share(rt, end);
+        }
+    }
+    rt.shadow.clear(start, size);
+}
 
 /// `[start, start + size)` is given up by `s` at `pc`: a write to all of it, where there is shadow.
 pub fn given_up(rt: &Runtime, s: &mut Strand, start: usize, size: usize, pc: u64) {

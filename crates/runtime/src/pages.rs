@@ -129,6 +129,18 @@ impl Owners {
         }
     }
 
+    /// Makes the page shared, for somebody who must lock one of its cells.
+    pub fn share(&self, rt: &Runtime, addr: usize) {
+        let page = addr >> PAGE_BITS & (PAGES - 1);
+        loop {
+            match self.owner[page].load(Ordering::Acquire) {
+                SHARED => return,
+                CHANGING => core::hint::spin_loop(),
+                owner => self.change(rt, page, owner, SHARED),
+            }
+        }
+    }
+
     /// Takes the page from `from`, unless it has changed hands meanwhile, and gives it to `to`. The other pages of the
     /// block that `from` owns become nobody's on the way: whoever comes for one will likely come for all.
     #[cold]

@@ -41,9 +41,19 @@ fn functions(text: &str) -> BTreeMap<&str, Vec<Instruction>> {
             name = head.split_once('<').map_or("", |(_, name)| name);
         } else if let Some((at, rest)) = line.split_once(":\t") {
             let mut words = rest.split_whitespace();
-            let (Ok(at), Some(word)) = (u64::from_str_radix(at.trim(), 16), words.next()) else { continue };
-            let to = if word.starts_with('j') { words.next().and_then(|to| u64::from_str_radix(to, 16).ok()) } else { None };
-            all.entry(name).or_default().push(Instruction { at, word: word.to_string(), to });
+            let (Ok(at), Some(word)) = (u64::from_str_radix(at.trim(), 16), words.next()) else {
+                continue;
+            };
+            let to = if word.starts_with('j') {
+                words.next().and_then(|to| u64::from_str_radix(to, 16).ok())
+            } else {
+                None
+            };
+            all.entry(name).or_default().push(Instruction {
+                at,
+                word: word.to_string(),
+                to,
+            });
         }
     }
     all
@@ -51,11 +61,17 @@ fn functions(text: &str) -> BTreeMap<&str, Vec<Instruction>> {
 
 /// The fewest instructions from the entry to a `ret`, both counted.
 fn least(code: &[Instruction]) -> Option<usize> {
-    let place: BTreeMap<u64, usize> = code.iter().enumerate().map(|(i, instruction)| (instruction.at, i)).collect();
+    let place: BTreeMap<u64, usize> = code
+        .iter()
+        .enumerate()
+        .map(|(i, instruction)| (instruction.at, i))
+        .collect();
     let mut seen = vec![false; code.len()];
     let mut next = VecDeque::from([(0, 1)]);
     while let Some((i, count)) = next.pop_front() {
-        let Some(instruction) = code.get(i) else { continue };
+        let Some(instruction) = code.get(i) else {
+            continue;
+        };
         // Breadth first: the first time is the shortest.
         if std::mem::replace(&mut seen[i], true) {
             continue;
@@ -81,21 +97,37 @@ fn hot_hooks_stay_within_their_budget() {
         .arg(&library)
         .output()
         .expect("objdump (binutils) can be started");
-    assert!(listed.status.success(), "objdump cannot read {}", library.display());
+    assert!(
+        listed.status.success(),
+        "objdump cannot read {}",
+        library.display()
+    );
     let text = String::from_utf8_lossy(&listed.stdout);
     let functions = functions(&text);
     let mut over = Vec::new();
-    println!("{:<20} {:>5} {:>6} {:>6} {:>6}", "hook", "least", "budget", "length", "budget");
+    println!(
+        "{:<20} {:>5} {:>6} {:>6} {:>6}",
+        "hook", "least", "budget", "length", "budget"
+    );
     for (name, most_least, most_length) in BUDGET {
         let code = functions.get(name).map_or(&[][..], |code| code);
-        let length = code.iter().position(|instruction| instruction.word == "ret").map(|at| at + 1);
+        let length = code
+            .iter()
+            .position(|instruction| instruction.word == "ret")
+            .map(|at| at + 1);
         let (Some(least), Some(length)) = (least(code), length) else {
             panic!("{name} has no ret in {}", library.display());
         };
         println!("{name:<20} {least:>5} {most_least:>6} {length:>6} {most_length:>6}");
         if least > most_least || length > most_length {
-            over.push(format!("{name}: {least} of {most_least}, {length} of {most_length}"));
+            over.push(format!(
+                "{name}: {least} of {most_least}, {length} of {most_length}"
+            ));
         }
     }
-    assert!(over.is_empty(), "hooks over their budget of instructions:\n{}", over.join("\n"));
+    assert!(
+        over.is_empty(),
+        "hooks over their budget of instructions:\n{}",
+        over.join("\n")
+    );
 }

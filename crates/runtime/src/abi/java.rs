@@ -5,6 +5,7 @@ use core::ffi::{c_int, c_void};
 use crate::abi::api::{acquire, here, release};
 use crate::abi::own_locks;
 use crate::access::leave;
+use crate::lifetime;
 use crate::locking::{self, Got};
 use crate::locks::Mode;
 use crate::runtime::RT;
@@ -14,7 +15,7 @@ use crate::with_caller;
 /// Memory that holds something new from here on.
 pub fn fresh(start: usize, size: usize) {
     if let Some((s, at)) = here() {
-        RT.shadow.clear(start, size);
+        lifetime::forget(&RT, start, size);
         RT.syncs
             .remove_range(start, size, |var| locking::memory_gone(&RT, s, var, at));
         leave(s);

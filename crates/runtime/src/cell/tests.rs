@@ -14,12 +14,20 @@ struct Model {
 impl Model {
     /// The bytes on which the access races.
     fn record(&mut self, step: &Step, new: Entry) -> u8 {
-        let whole = self.entries.iter().filter(|e| (e.0 ^ new.0) & !MASK == 0).fold(new.0, |all, e| all | e.0);
+        let whole = self
+            .entries
+            .iter()
+            .filter(|e| (e.0 ^ new.0) & !MASK == 0)
+            .fold(new.0, |all, e| all | e.0);
         let mut racing = 0;
         self.entries.retain(|&old| {
             let covered = step.covers(old);
             racing |= entry::racing_bytes(old, new, covered);
-            !entry::subsumes(Entry(whole), old, covered || entry::races(old, new, covered))
+            !entry::subsumes(
+                Entry(whole),
+                old,
+                covered || entry::races(old, new, covered),
+            )
         });
         self.entries.push(Entry(whole));
         racing
@@ -56,7 +64,13 @@ struct Mind {
 
 impl Mind {
     fn new(slot: u16) -> Mind {
-        Mind { slot, clock: Clock::new(), seq: 0, first: 1, memo: Memo::new() }
+        Mind {
+            slot,
+            clock: Clock::new(),
+            seq: 0,
+            first: 1,
+            memo: Memo::new(),
+        }
     }
 }
 
@@ -65,7 +79,10 @@ fn compare(seed: u64, strands: u16, rounds: u64) -> usize {
     let mut rng = Rng::new(seed);
     let mut minds: Vec<Box<Mind>> = (0..strands).map(|slot| Box::new(Mind::new(slot))).collect();
     const MANY: usize = 4;
-    let cells: [Cell; MANY] = std::array::from_fn(|_| Cell { first: AtomicU64::new(0), second: AtomicU64::new(0) });
+    let cells: [Cell; MANY] = std::array::from_fn(|_| Cell {
+        first: AtomicU64::new(0),
+        second: AtomicU64::new(0),
+    });
     let mut models: [Model; MANY] = Default::default();
     let mut longest = 0;
     for _ in 0..rounds {
@@ -84,11 +101,19 @@ fn compare(seed: u64, strands: u16, rounds: u64) -> usize {
             }
             1 => {
                 let at = rng.below(MANY as u64) as usize;
-                let gone = if rng.below(3) == 0 { 0xff } else { rng.below(256) as u8 };
+                let gone = if rng.below(3) == 0 {
+                    0xff
+                } else {
+                    rng.below(256) as u8
+                };
                 // SAFETY: a cell of the test's own.
                 unsafe { forget(&cells[at], gone) };
                 models[at].forget(gone);
-                assert_eq!(sorted(&cells[at]), models[at].sorted(), "after forgetting {gone:#x}, seed {seed}");
+                assert_eq!(
+                    sorted(&cells[at]),
+                    models[at].sorted(),
+                    "after forgetting {gone:#x}, seed {seed}"
+                );
             }
             choice => {
                 let mind = &mut minds[me];
@@ -99,8 +124,16 @@ fn compare(seed: u64, strands: u16, rounds: u64) -> usize {
                     mind.seq += 1;
                     mind.seq
                 };
-                let op = if rng.below(5) == 0 { Op::Write } else { Op::Read };
-                let care = if rng.below(6) == 0 { Care::Atomic } else { Care::Plain };
+                let op = if rng.below(5) == 0 {
+                    Op::Write
+                } else {
+                    Op::Read
+                };
+                let care = if rng.below(6) == 0 {
+                    Care::Atomic
+                } else {
+                    Care::Plain
+                };
                 let mask = match rng.below(4) {
                     0 => 0xff,
                     1 => 0x0f << (4 * rng.below(2)),
@@ -110,7 +143,11 @@ fn compare(seed: u64, strands: u16, rounds: u64) -> usize {
                 let new = Entry::new(mind.slot, seq, op, care, mask);
                 let only = rng.below(MANY as u64) as usize;
                 for at in (0..MANY).filter(|&at| choice < 30 || at == only) {
-                    let right = if rng.below(2) == 0 { Right::Owner } else { Right::Locker };
+                    let right = if rng.below(2) == 0 {
+                        Right::Owner
+                    } else {
+                        Right::Locker
+                    };
                     longest = longest.max(one(&cells[at], &mut models[at], mind, right, new, seed));
                 }
             }
@@ -120,12 +157,33 @@ fn compare(seed: u64, strands: u16, rounds: u64) -> usize {
 }
 
 /// One access to one cell; how many entries it has now.
-fn one(cell: &Cell, model: &mut Model, mind: &mut Mind, right: Right, new: Entry, seed: u64) -> usize {
-    let Mind { slot, clock, first, memo, .. } = mind;
+fn one(
+    cell: &Cell,
+    model: &mut Model,
+    mind: &mut Mind,
+    right: Right,
+    new: Entry,
+    seed: u64,
+) -> usize {
+    let Mind {
+        slot,
+        clock,
+        first,
+        memo,
+        ..
+    } = mind;
     let span = (entry::SEQ_MAX + 1 - *first) << entry::SEQ_SHIFT;
-    let step = Step { base: entry::stamp(*slot, *first), span, slot: *slot, clock };
+    let step = Step {
+        base: entry::stamp(*slot, *first),
+        span,
+        slot: *slot,
+        clock,
+    };
     let need = new.0 & entry::WHAT;
-    let known = model.entries.iter().any(|e| entry::same_step_covers(e.0, step.base, step.span, need));
+    let known = model
+        .entries
+        .iter()
+        .any(|e| entry::same_step_covers(e.0, step.base, step.span, need));
     // SAFETY: a cell of the test's own.
     let been = unsafe { already_recorded(cell, &step, need) };
     assert_eq!(been != Been::Never, known, "seed {seed}");
@@ -142,16 +200,32 @@ fn one(cell: &Cell, model: &mut Model, mind: &mut Mind, right: Right, new: Entry
             record(cell, right, memo, &step, new, &mut races);
         }
     }
-    let told = races.older[..races.count].iter().fold(0, |all, old| all | entry::racing_bytes(*old, new, step.covers(*old)));
-    assert_eq!(told, racing, "races of {new:x?} with {before:x?}, seed {seed}");
-    assert!(races.older[..races.count].iter().all(|old| before.contains(&old.0)), "races with what was not there, seed {seed}");
-    assert_eq!(sorted(cell), model.sorted(), "{new:x?} by {right:?} after {before:x?}, seed {seed}");
+    let told = races.older[..races.count].iter().fold(0, |all, old| {
+        all | entry::racing_bytes(*old, new, step.covers(*old))
+    });
+    assert_eq!(
+        told, racing,
+        "races of {new:x?} with {before:x?}, seed {seed}"
+    );
+    assert!(
+        races.older[..races.count]
+            .iter()
+            .all(|old| before.contains(&old.0)),
+        "races with what was not there, seed {seed}"
+    );
+    assert_eq!(
+        sorted(cell),
+        model.sorted(),
+        "{new:x?} by {right:?} after {before:x?}, seed {seed}"
+    );
     model.entries.len()
 }
 
 #[test]
 fn a_cell_is_the_list_of_entries_that_nothing_subsumes() {
-    let longest = (0..400).map(|seed| compare(seed, 2 + (seed % 7) as u16, 300)).max();
+    let longest = (0..400)
+        .map(|seed| compare(seed, 2 + (seed % 7) as u16, 300))
+        .max();
     assert!(longest >= Some(6), "{longest:?}");
 }
 
@@ -165,25 +239,52 @@ fn a_cell_of_a_hundred_strands_is_too() {
 /// As many races as bytes and more: each byte is told.
 #[test]
 fn every_racing_byte_is_told() {
-    let cell = Cell { first: AtomicU64::new(0), second: AtomicU64::new(0) };
+    let cell = Cell {
+        first: AtomicU64::new(0),
+        second: AtomicU64::new(0),
+    };
     let mut model = Model::default();
     for slot in 0..20 {
         let new = Entry::new(slot, 1, Op::Read, Care::Plain, 1 << (slot / 8 * (slot % 8)));
-        one(&cell, &mut model, &mut Mind::new(slot), Right::Owner, new, 0);
+        one(
+            &cell,
+            &mut model,
+            &mut Mind::new(slot),
+            Right::Owner,
+            new,
+            0,
+        );
     }
-    one(&cell, &mut model, &mut Mind::new(99), Right::Owner, Entry::new(99, 1, Op::Write, Care::Plain, 0xff), 0);
+    one(
+        &cell,
+        &mut model,
+        &mut Mind::new(99),
+        Right::Owner,
+        Entry::new(99, 1, Op::Write, Care::Plain, 0xff),
+        0,
+    );
 }
 
 /// Memory that many strands read becomes fresh in part: all of them stay known for the rest.
 #[test]
 fn forgetting_a_part_keeps_the_rest_of_everybody() {
     for strands in 0..200 {
-        let cell = Cell { first: AtomicU64::new(0), second: AtomicU64::new(0) };
+        let cell = Cell {
+            first: AtomicU64::new(0),
+            second: AtomicU64::new(0),
+        };
         let mut model = Model::default();
         for slot in 0..strands {
             let mask = if slot % 3 == 0 { 0x0f } else { 0xff };
             let new = Entry::new(slot, 1, Op::Read, Care::Plain, mask);
-            one(&cell, &mut model, &mut Mind::new(slot), Right::Owner, new, 0);
+            one(
+                &cell,
+                &mut model,
+                &mut Mind::new(slot),
+                Right::Owner,
+                new,
+                0,
+            );
         }
         for gone in [0x03, 0x0f, 0xff] {
             // SAFETY: a cell of the test's own.
@@ -209,11 +310,24 @@ fn replacing_keeps_what_others_did() {
         (mine, theirs, all, false),
         (Entry(mine.0 | LOCK), Entry::EMPTY, all, false),
     ] {
-        let cell = Cell { first: AtomicU64::new(first.0), second: AtomicU64::new(second.0) };
+        let cell = Cell {
+            first: AtomicU64::new(first.0),
+            second: AtomicU64::new(second.0),
+        };
         // SAFETY: a cell of the test's own.
         assert_eq!(unsafe { replace_own(&cell, new) }, replaced);
-        let after = if replaced { (new.0, 0) } else { (first.0, second.0) };
-        assert_eq!((cell.first.load(Ordering::Relaxed), cell.second.load(Ordering::Relaxed)), after);
+        let after = if replaced {
+            (new.0, 0)
+        } else {
+            (first.0, second.0)
+        };
+        assert_eq!(
+            (
+                cell.first.load(Ordering::Relaxed),
+                cell.second.load(Ordering::Relaxed)
+            ),
+            after
+        );
     }
 }
 
@@ -222,7 +336,10 @@ fn replacing_keeps_what_others_did() {
 fn lockers_lose_nothing_to_each_other() {
     const THREADS: u16 = 3;
     const ROUNDS: u64 = 100;
-    let cell = Cell { first: AtomicU64::new(0), second: AtomicU64::new(0) };
+    let cell = Cell {
+        first: AtomicU64::new(0),
+        second: AtomicU64::new(0),
+    };
     let hidden = std::sync::Barrier::new(THREADS as usize);
     let lost = std::sync::atomic::AtomicUsize::new(0);
     let read = |slot: u16, seq| Entry::new(slot, seq, Op::Read, Care::Plain, 1 << slot);
@@ -238,12 +355,19 @@ fn lockers_lose_nothing_to_each_other() {
                     let quiet = slot == 2 && round % 2 == 0;
                     for _ in 0..if quiet { 0 } else { 3000 } {
                         last += 1;
-                        let step = Step { base: entry::stamp(slot, last), span: 1 << entry::SEQ_SHIFT, slot, clock: &mind.clock };
+                        let step = Step {
+                            base: entry::stamp(slot, last),
+                            span: 1 << entry::SEQ_SHIFT,
+                            slot,
+                            clock: &mind.clock,
+                        };
                         let mut races = Races::NONE;
                         let new = read(slot, last);
                         // SAFETY: a cell of the test's own, that all lock.
                         unsafe {
-                            if last % 2 == 0 || !record_ordered(cell, Right::Locker, slot, step.clock, new.0) {
+                            if last % 2 == 0
+                                || !record_ordered(cell, Right::Locker, slot, step.clock, new.0)
+                            {
                                 record(cell, Right::Locker, &mut mind.memo, &step, new, &mut races);
                             }
                         }

@@ -23,7 +23,11 @@ fn place_of_write(rt: &Runtime, addr: usize) -> Option<Place> {
     unsafe {
         cell::each_entry(rt.shadow.existing(addr)?, |e| {
             if e.0 & WRITE != 0 {
-                found = rt.histories.of(e.slot()).record(e.seq()).map(|record| record.place);
+                found = rt
+                    .histories
+                    .of(e.slot())
+                    .record(e.seq())
+                    .map(|record| record.place);
             }
         });
     }
@@ -43,18 +47,33 @@ fn a_long_run_keeps_what_cells_name_and_no_more() {
     let mut most = 0;
     for round in 0..ROUNDS {
         for cell in (0..CELLS).filter(|&cell| last(cell) >= round) {
-            plain(&RT, root, at(cell), 8, Touch::Write, PC + round * CELLS + cell);
+            plain(
+                &RT,
+                root,
+                at(cell),
+                8,
+                Touch::Write,
+                PC + round * CELLS + cell,
+            );
         }
         // Tells nobody anything, but ends the step.
         root.published();
         root.begin_step();
         most = most.max(RT.histories.bytes.load(Ordering::Relaxed));
     }
-    assert!(root.seq > 400_000, "too few records were made: {}", root.seq);
+    assert!(
+        root.seq > 400_000,
+        "too few records were made: {}",
+        root.seq
+    );
     assert!(most < 5 << 20, "histories took {most} bytes");
     for cell in 0..CELLS {
         let pc = PC + last(cell) * CELLS + cell;
-        assert_eq!(place_of_write(&RT, at(cell)), Some(Place::new(pc, Touch::Write, 8)), "cell {cell}");
+        assert_eq!(
+            place_of_write(&RT, at(cell)),
+            Some(Place::new(pc, Touch::Write, 8)),
+            "cell {cell}"
+        );
     }
     // The other thread knows only what was there before: it races with all, and each report has both places.
     let s = RT.threads.begin(&RT, other);
@@ -68,7 +87,10 @@ fn a_long_run_keeps_what_cells_name_and_no_more() {
         let cell = cell as u64;
         let older = race.older.map(|record| record.place.pc());
         assert_eq!(older, Some(PC + last(cell) * CELLS + cell));
-        assert_eq!(race.newer.map(|record| record.place), Some(Place::new(PC, Touch::Read, 1)));
+        assert_eq!(
+            race.newer.map(|record| record.place),
+            Some(Place::new(PC, Touch::Read, 1))
+        );
     }
 }
 
@@ -106,7 +128,10 @@ fn strands_that_begin_during_a_collection_keep_their_records() {
             // SAFETY: begun above, and not used again.
             unsafe { RT.threads.end(s) };
             RT.threads.join(&RT, root, id);
-            let known = |cell: u64| place_of_write(&RT, DATA + cell as usize * 8) == Some(Place::new(pc(cell), Touch::Write, 8));
+            let known = |cell: u64| {
+                place_of_write(&RT, DATA + cell as usize * 8)
+                    == Some(Place::new(pc(cell), Touch::Write, 8))
+            };
             missing += (0..CELLS).filter(|&cell| !known(cell)).count();
         }
         done.store(true, Ordering::Relaxed);

@@ -8,7 +8,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use deadheat_detect::entry::{self, MASK, PLAIN, WRITE};
-use deadheat_trace::{Action, Addr, Event, EventId, FenceOrder, LoadOrder, Range, RmwOrder, StoreOrder, Strand as Name, Trace};
+use deadheat_trace::{
+    Action, Addr, Event, EventId, FenceOrder, LoadOrder, Range, RmwOrder, StoreOrder,
+    Strand as Name, Trace,
+};
 
 use crate::access::{self, leave};
 use crate::cell::{self, Cell};
@@ -131,8 +134,14 @@ impl Player {
         self.sites = sites;
         self.crowded = crowded(trace);
         // A free marks memory only where there is shadow.
-        assert!(self.rt.shadow.cell(self.base).is_some() && self.rt.shadow.cell(self.base + 0x300).is_some());
-        let first = self.rt.threads.create(self.rt, Some(self.root), Sort::Thread, StackId(0));
+        assert!(
+            self.rt.shadow.cell(self.base).is_some()
+                && self.rt.shadow.cell(self.base + 0x300).is_some()
+        );
+        let first = self
+            .rt
+            .threads
+            .create(self.rt, Some(self.root), Sort::Thread, StackId(0));
         self.ids.insert(Name(0), first);
         self.parties(trace);
         for (id, event) in trace.iter() {
@@ -140,11 +149,17 @@ impl Player {
         }
         assert!(self.running.is_empty(), "a strand of the trace never ended");
         self.rt.threads.join(self.rt, self.root, first);
-        self.rt.syncs.remove_range(self.objects, OBJECTS_STRIDE, |_| ());
+        self.rt
+            .syncs
+            .remove_range(self.objects, OBJECTS_STRIDE, |_| ());
         self.rt.syncs.remove_range(self.base, DATA_STRIDE, |_| ());
         self.ids.clear();
         let races = std::mem::take(&mut *self.rt.findings.observed.lock());
-        Played { races, facts: std::mem::take(&mut self.facts), base: self.base }
+        Played {
+            races,
+            facts: std::mem::take(&mut self.facts),
+            base: self.base,
+        }
     }
 
     fn parties(&mut self, trace: &Trace) {
@@ -155,7 +170,10 @@ impl Player {
             }
         }
         for (barrier, count) in parties {
-            let var = self.rt.syncs.get(self.root, self.barrier(barrier), Kind::Barrier);
+            let var = self
+                .rt
+                .syncs
+                .get(self.root, self.barrier(barrier), Kind::Barrier);
             var.with(|state| state.usage().parties = count);
         }
     }
@@ -183,13 +201,24 @@ impl Player {
             let s = rt.threads.begin(rt, thread);
             let call = 0x1000 + u64::from(event.strand.0);
             s.push_frame(rt, call);
-            self.running.insert(event.strand, Running { strand: s, calls: vec![call], locks: Vec::new(), round: None });
+            self.running.insert(
+                event.strand,
+                Running {
+                    strand: s,
+                    calls: vec![call],
+                    locks: Vec::new(),
+                    round: None,
+                },
+            );
             return;
         }
-        let me = self.running.get_mut(&event.strand).expect("a strand that has begun");
+        let me = self
+            .running
+            .get_mut(&event.strand)
+            .expect("a strand that has begun");
         // SAFETY: the strand lives until its end, and nobody else uses it now.
         let s = unsafe { &mut *me.strand };
-        let deeper = id.0 % 4 == 0;
+        let deeper = id.0.is_multiple_of(4);
         if deeper {
             let call = 0x2000 + id.0 as u64 % 8;
             s.push_frame(rt, call);
@@ -203,7 +232,14 @@ impl Player {
         if let Some((touch, size)) = touch(event.action) {
             let mut locks = me.locks.clone();
             locks.sort_unstable();
-            let fact = Fact { pc, touch: touch as u8, size, thread: s.thread, calls: me.calls.clone(), locks };
+            let fact = Fact {
+                pc,
+                touch: touch as u8,
+                size,
+                thread: s.thread,
+                calls: me.calls.clone(),
+                locks,
+            };
             self.facts.insert(id, fact);
         }
         if event.action == Action::End {
@@ -231,31 +267,70 @@ impl Player {
                 self.ids.insert(child, thread);
             }
             Action::Join(child) => rt.threads.join(rt, s, self.ids[&child]),
-            Action::Lock(m) | Action::Woken(_, m) => self.took(event.strand, s, self.mutex(m.0), Kind::Mutex, Mode::Exclusive),
-            Action::Unlock(m) | Action::Wait(_, m) => self.gave(event.strand, s, self.mutex(m.0), Kind::Mutex),
-            Action::ReadLock(l) => self.took(event.strand, s, self.rwlock(l.0), Kind::RwLock, Mode::Shared),
-            Action::WriteLock(l) => self.took(event.strand, s, self.rwlock(l.0), Kind::RwLock, Mode::Exclusive),
-            Action::ReadUnlock(l) | Action::WriteUnlock(l) => self.gave(event.strand, s, self.rwlock(l.0), Kind::RwLock),
-            Action::Arrive(round) if self.crowded => self.release(s, self.round(round.barrier.0, round.phase)),
-            Action::Leave(round) if self.crowded => self.acquire(s, self.round(round.barrier.0, round.phase)),
+            Action::Lock(m) | Action::Woken(_, m) => self.took(
+                event.strand,
+                s,
+                self.mutex(m.0),
+                Kind::Mutex,
+                Mode::Exclusive,
+            ),
+            Action::Unlock(m) | Action::Wait(_, m) => {
+                self.gave(event.strand, s, self.mutex(m.0), Kind::Mutex)
+            }
+            Action::ReadLock(l) => self.took(
+                event.strand,
+                s,
+                self.rwlock(l.0),
+                Kind::RwLock,
+                Mode::Shared,
+            ),
+            Action::WriteLock(l) => self.took(
+                event.strand,
+                s,
+                self.rwlock(l.0),
+                Kind::RwLock,
+                Mode::Exclusive,
+            ),
+            Action::ReadUnlock(l) | Action::WriteUnlock(l) => {
+                self.gave(event.strand, s, self.rwlock(l.0), Kind::RwLock)
+            }
+            Action::Arrive(round) if self.crowded => {
+                self.release(s, self.round(round.barrier.0, round.phase))
+            }
+            Action::Leave(round) if self.crowded => {
+                self.acquire(s, self.round(round.barrier.0, round.phase))
+            }
             Action::Arrive(round) => {
-                let var = rt.syncs.get(s, self.barrier(round.barrier.0), Kind::Barrier);
+                let var = rt
+                    .syncs
+                    .get(s, self.barrier(round.barrier.0), Kind::Barrier);
                 let gathers = var.with(|state| state.usage().arrive(s));
-                self.running.entry(event.strand).and_modify(|me| me.round = Some(gathers));
+                self.running
+                    .entry(event.strand)
+                    .and_modify(|me| me.round = Some(gathers));
             }
             Action::Leave(round) => {
-                let me = self.running.get_mut(&event.strand).expect("a strand that has begun");
+                let me = self
+                    .running
+                    .get_mut(&event.strand)
+                    .expect("a strand that has begun");
                 let gathered = me.round.take().expect("a strand that has arrived");
                 if s.clock.join(&gathered.lock()) {
                     s.learned(rt);
                 }
-                rt.syncs.get(s, self.barrier(round.barrier.0), Kind::Barrier).with(|state| state.usage().waiters -= 1);
+                rt.syncs
+                    .get(s, self.barrier(round.barrier.0), Kind::Barrier)
+                    .with(|state| state.usage().waiters -= 1);
             }
             Action::Release(c) => self.release(s, self.channel(c.0)),
             Action::Acquire(c) => self.acquire(s, self.channel(c.0)),
             Action::Load(place, order) => {
-                let (addr, size, order) = (at(place.range()), place.width().bytes() as usize, load_order(order));
-                if id.0 % 3 == 0 {
+                let (addr, size, order) = (
+                    at(place.range()),
+                    place.width().bytes() as usize,
+                    load_order(order),
+                );
+                if id.0.is_multiple_of(3) {
                     // A compare-exchange that failed.
                     ordering::modify(rt, s, addr, Order::new(5), order, size, pc, || ((), false));
                 } else {
@@ -263,15 +338,34 @@ impl Player {
                 }
             }
             Action::Store(place, order) => {
-                ordering::store(rt, s, at(place.range()), store_order(order), place.width().bytes() as usize, pc, || ());
+                ordering::store(
+                    rt,
+                    s,
+                    at(place.range()),
+                    store_order(order),
+                    place.width().bytes() as usize,
+                    pc,
+                    || (),
+                );
             }
             Action::Rmw(place, order) => {
                 let order = rmw_order(order);
-                ordering::modify(rt, s, at(place.range()), order, order, place.width().bytes() as usize, pc, || ((), true));
+                ordering::modify(
+                    rt,
+                    s,
+                    at(place.range()),
+                    order,
+                    order,
+                    place.width().bytes() as usize,
+                    pc,
+                    || ((), true),
+                );
             }
             Action::Fence(order) => ordering::fence(rt, s, fence_order(order)),
             Action::Read(range) => plain(rt, s, at(range), range.size() as usize, Touch::Read, pc),
-            Action::Write(range) => plain(rt, s, at(range), range.size() as usize, Touch::Write, pc),
+            Action::Write(range) => {
+                plain(rt, s, at(range), range.size() as usize, Touch::Write, pc)
+            }
             Action::Alloc(range) => {
                 s.enter();
                 lifetime::fresh(rt, at(range), range.size() as usize);
@@ -285,7 +379,9 @@ impl Player {
         s.enter();
         locking::took(self.rt, s, addr, kind, mode, Got::Waiting, StackId(0));
         leave(s);
-        self.running.entry(name).and_modify(|me| me.locks.push((addr as u64, mode == Mode::Exclusive)));
+        self.running
+            .entry(name)
+            .and_modify(|me| me.locks.push((addr as u64, mode == Mode::Exclusive)));
     }
 
     fn gave(&mut self, name: Name, s: &mut Strand, addr: usize, kind: Kind) {
@@ -293,15 +389,23 @@ impl Player {
         let gave = locking::giving(self.rt, s, addr, kind, StackId(0));
         leave(s);
         assert_eq!(gave, locking::Gave::All);
-        self.running.entry(name).and_modify(|me| me.locks.retain(|&(lock, _)| lock != addr as u64));
+        self.running
+            .entry(name)
+            .and_modify(|me| me.locks.retain(|&(lock, _)| lock != addr as u64));
     }
 
     fn release(&self, s: &mut Strand, addr: usize) {
-        self.rt.syncs.get(s, addr, Kind::Semaphore).with(|state| state.release(s));
+        self.rt
+            .syncs
+            .get(s, addr, Kind::Semaphore)
+            .with(|state| state.release(s));
     }
 
     fn acquire(&self, s: &mut Strand, addr: usize) {
-        self.rt.syncs.get(s, addr, Kind::Semaphore).with(|state| state.acquire(self.rt, s));
+        self.rt
+            .syncs
+            .get(s, addr, Kind::Semaphore)
+            .with(|state| state.acquire(self.rt, s));
     }
 }
 
@@ -334,7 +438,9 @@ fn crowded(trace: &Trace) -> bool {
             *count > parties[&round.barrier.0]
         }
         Action::Leave(round) => {
-            inside.entry(round.barrier.0).and_modify(|count| *count -= 1);
+            inside
+                .entry(round.barrier.0)
+                .and_modify(|count| *count -= 1);
             false
         }
         _ => false,

@@ -6,12 +6,15 @@
 //! ordered. Cells are few accesses each, so one lost entry is one byte that should have been told.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, Mutex};
 
+use deadheat_detect::entry::Entry;
 use deadheat_trace::generate::Rng;
 
 use super::player::plain;
 use crate::access;
+use crate::cell;
 use crate::history::Touch;
 use crate::intern::StackId;
 use crate::lifetime;
@@ -54,7 +57,9 @@ impl Plan {
         let mut cell = || {
             let mut acts = Vec::new();
             for (thread, phase) in (0..THREADS).flat_map(|thread| [(thread, 0), (thread, 1)]) {
-                if !rng.chance(if phase == 0 { 600 } else { 250 }) || (alone && thread != round as usize % THREADS) {
+                if !rng.chance(if phase == 0 { 600 } else { 250 })
+                    || (alone && thread != round as usize % THREADS)
+                {
                     continue;
                 }
                 let mask = match rng.below(6) {
@@ -64,13 +69,23 @@ impl Plan {
                     // Most of the time each has bytes of its own.
                     _ => 1 << (thread * 2) << phase,
                 };
-                acts.push(Act { thread, phase, mask, write: rng.chance(250), atomic: rng.chance(100) });
+                acts.push(Act {
+                    thread,
+                    phase,
+                    mask,
+                    write: rng.chance(250),
+                    atomic: rng.chance(100),
+                });
             }
             acts
         };
         let cells = (0..CELLS).map(|_| cell()).collect();
         // Across the border of two pages.
-        Plan { base: DATA + (round / ROUNDS_IN_PLACE) as usize * 0x1000 - CELLS * 4, cells, learns }
+        Plan {
+            base: DATA + (round / ROUNDS_IN_PLACE) as usize * 0x1000 - CELLS * 4,
+            cells,
+            learns,
+        }
     }
 
     fn addr(&self, cell: usize) -> usize {
@@ -94,7 +109,11 @@ impl Plan {
                 for &b in &acts[..i] {
                     if (a.write || b.write) && !(a.atomic && b.atomic) && self.concurrent(a, b) {
                         let common = a.mask & b.mask;
-                        bytes.extend((0..8).filter(|byte| common >> byte & 1 == 1).map(|byte| self.addr(cell) + byte));
+                        bytes.extend(
+                            (0..8)
+                                .filter(|byte| common >> byte & 1 == 1)
+                                .map(|byte| self.addr(cell) + byte),
+                        );
                     }
                 }
             }
@@ -106,7 +125,10 @@ impl Plan {
 /// The accesses of one thread in one phase.
 fn perform(rt: &'static Runtime, s: &mut Strand, plan: &Plan, me: usize, phase: usize) {
     for (cell, acts) in plan.cells.iter().enumerate() {
-        for act in acts.iter().filter(|act| act.thread == me && act.phase == phase) {
+        for act in acts
+            .iter()
+            .filter(|act| act.thread == me && act.phase == phase)
+        {
             let addr = plan.addr(cell) + act.mask.trailing_zeros() as usize;
             let size = act.mask.count_ones() as usize;
             let pc = 0x50_0000 + (phase * 16 + act.write as usize * 4) as u64;
@@ -121,18 +143,24 @@ fn perform(rt: &'static Runtime, s: &mut Strand, plan: &Plan, me: usize, phase: 
 }
 
 fn release(rt: &'static Runtime, s: &mut Strand, object: usize) {
-    rt.syncs.get(s, object, Kind::Semaphore).with(|state| state.release(s));
+    rt.syncs
+        .get(s, object, Kind::Semaphore)
+        .with(|state| state.release(s));
 }
 
 fn acquire(rt: &'static Runtime, s: &mut Strand, object: usize) {
-    rt.syncs.get(s, object, Kind::Semaphore).with(|state| state.acquire(rt, s));
+    rt.syncs
+        .get(s, object, Kind::Semaphore)
+        .with(|state| state.acquire(rt, s));
 }
 
 #[test]
 fn no_race_is_lost_or_invented_between_threads() {
     static RT: Runtime = Runtime::new();
     let root = super::start(&RT);
-    let ids: Vec<_> = (0..THREADS).map(|_| RT.threads.create(&RT, Some(root), Sort::Thread, StackId(0))).collect();
+    let ids: Vec<_> = (0..THREADS)
+        .map(|_| RT.threads.create(&RT, Some(root), Sort::Thread, StackId(0)))
+        .collect();
     let hidden = Barrier::new(THREADS);
     let wrong: Mutex<Vec<String>> = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -155,7 +183,10 @@ fn no_race_is_lost_or_invented_between_threads() {
                     hidden.wait();
                     if me == 0 {
                         if let Some(what) = judge(&plan) {
-                            wrong.lock().expect("nobody panics").push(format!("round {round}: {what}"));
+                            wrong
+                                .lock()
+                                .expect("nobody panics")
+                                .push(format!("round {round}: {what}"));
                         }
                         if round % 7 == 0 {
                             s.enter();
@@ -170,22 +201,81 @@ fn no_race_is_lost_or_invented_between_threads() {
         }
     });
     let wrong = wrong.into_inner().expect("nobody panics");
-    assert!(wrong.is_empty(), "{} rounds went wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} rounds went wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 
     fn judge(plan: &Plan) -> Option<String> {
         let seen = std::mem::take(&mut *RT.findings.observed.lock());
         let bytes = |race: &crate::finding::Observed| {
             let (addr, common) = (race.addr, race.new.mask() & race.old.mask());
-            (0..8).filter(move |byte| common >> byte & 1 == 1).map(move |byte| addr + byte)
+            (0..8)
+                .filter(move |byte| common >> byte & 1 == 1)
+                .map(move |byte| addr + byte)
         };
         let found: BTreeSet<usize> = seen.iter().flat_map(bytes).collect();
         let expected = plan.races();
-        let unknown = seen.iter().filter(|race| race.newer.is_none() || race.older.is_none()).count();
+        let unknown = seen
+            .iter()
+            .filter(|race| race.newer.is_none() || race.older.is_none())
+            .count();
         if found == expected && unknown == 0 {
             return None;
         }
-        let lost: Vec<_> = expected.difference(&found).map(|byte| format!("{byte:#x}")).collect();
-        let invented: Vec<_> = found.difference(&expected).map(|byte| format!("{byte:#x}")).collect();
-        Some(format!("of {} lost {lost:?}, invented {invented:?}, without record {unknown}", expected.len()))
+        let lost: Vec<_> = expected
+            .difference(&found)
+            .map(|byte| format!("{byte:#x}"))
+            .collect();
+        let invented: Vec<_> = found
+            .difference(&expected)
+            .map(|byte| format!("{byte:#x}"))
+            .collect();
+        Some(format!(
+            "of {} lost {lost:?}, invented {invented:?}, without record {unknown}",
+            expected.len()
+        ))
     }
+}
+
+/// One byte of a cell becomes fresh again and again while another thread, who owns the page, uses the rest.
+#[test]
+fn forgetting_a_part_takes_nothing_from_others() {
+    static RT: Runtime = Runtime::new();
+    const ROUNDS: u64 = 60_000;
+    const DATA: usize = 0x13_0000_0000;
+    const PC: u64 = 0x70_0000;
+    let s = super::start(&RT);
+    plain(&RT, s, DATA, 8, Touch::Write, PC);
+    let done = AtomicBool::new(false);
+    let lost = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                lifetime::forget(&RT, DATA + 7, 1);
+            }
+        });
+        let mut lost = 0;
+        for round in 0..ROUNDS {
+            let pc = PC + round;
+            s.published();
+            s.begin_step();
+            plain(&RT, s, DATA, 1, Touch::Write, pc);
+            let mut there = false;
+            let place = |e: Entry| {
+                RT.histories
+                    .of(e.slot())
+                    .record(e.seq())
+                    .map(|record| record.place.pc())
+            };
+            let cell = RT.shadow.existing(DATA).expect("a cell that was touched");
+            // SAFETY: the shadow gave the cell.
+            unsafe { cell::each_entry(cell, |e| there |= place(e) == Some(pc)) };
+            lost += !there as usize;
+        }
+        done.store(true, Ordering::Relaxed);
+        lost
+    });
+    assert_eq!(lost, 0, "accesses are gone from the cell");
 }

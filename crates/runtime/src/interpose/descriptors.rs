@@ -16,6 +16,7 @@ use hashbrown::HashTable;
 use crate::access::leave;
 use crate::history::Touch;
 use crate::interpose::Call;
+use crate::lifetime;
 use crate::runtime::RT;
 use crate::strand::Strand;
 use crate::sync::{Locked, SpinLock};
@@ -331,7 +332,7 @@ fn touch(call: &mut Call, fd: c_int, how: Touch) {
 fn forget(call: &mut Call, fd: c_int) {
     if let (Some(s), true) = (call.strand(), (fd as usize) < MOST) {
         s.enter();
-        RT.shadow.clear(fd as usize, 1);
+        lifetime::forget(&RT, fd as usize, 1);
         leave(s);
     }
 }

@@ -7,7 +7,9 @@ use std::process::Command;
 pub fn library() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     // Where the command's build script builds it too, so it is compiled once.
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("runtime").join("plain");
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .with_file_name("runtime")
+        .join("plain");
     let built = Command::new(env!("CARGO"))
         .args(["build", "--release", "--quiet", "--manifest-path"])
         .arg(here.join("../runtime-lib/Cargo.toml"))
