@@ -173,11 +173,8 @@ mod tests {
                 .collect();
             for (i, &p) in blocks.iter().enumerate() {
                 // SAFETY: still allocated, written above.
-                assert!(
-                    unsafe { core::slice::from_raw_parts(p, size) }
-                        .iter()
-                        .all(|&b| b == i as u8)
-                );
+                let bytes = unsafe { core::slice::from_raw_parts(p, size) };
+                assert!(bytes.iter().all(|&b| b == i as u8));
             }
             for p in blocks {
                 // SAFETY: allocated with this layout, not used again.

@@ -158,10 +158,10 @@ impl Heap {
 
     fn record(&self, number: u32) -> Option<&Record> {
         let chunk = self.chunks[number as usize / CHUNK].load(Ordering::Acquire);
-        // SAFETY: a chunk has a record for each of its numbers and is never freed.
         if number == 0 || chunk.is_null() {
             None
         } else {
+            // SAFETY: a chunk has a record for each of its numbers and is never freed.
             Some(unsafe { &*chunk.add(number as usize % CHUNK) })
         }
     }
