@@ -11,6 +11,7 @@ use crate::intern::StackId;
 use crate::json::Json;
 use crate::locks::Mode;
 use crate::loss::Loss;
+use crate::modules;
 use crate::owner;
 use crate::runtime::Runtime;
 use crate::strand::Strand;
@@ -142,19 +143,20 @@ pub fn key(parts: &[u64]) -> u64 {
 /// `s` must be inside the runtime. What has the same `key` is the same finding, and only counted.
 pub fn report(rt: &Runtime, s: &mut Strand, kind: &str, key: u64, body: impl FnOnce(&mut Json, &mut Vec<ThreadId>)) {
     let Some(id) = rt.findings.count(rt, key) else { return };
-    let mut out = Json::new();
-    rt.modules.announce(&mut out);
+    let loaded = modules::loaded();
+    rt.stream.compose(rt, |out| rt.modules.announce_these(loaded, out));
     let mut line = Json::new();
     let mut threads = Vec::new();
     line.event("finding").key("id").number(id as u64).key("kind").text(kind);
     body(&mut line, &mut threads);
     line.end_line();
     threads.push(s.thread);
-    for thread in threads {
-        announce_thread(rt, thread, &mut out);
-    }
-    out.bytes.extend_from_slice(&line.bytes);
-    rt.stream.lines(rt, &out.bytes);
+    rt.stream.compose(rt, |out| {
+        for thread in threads {
+            announce_thread(rt, thread, out);
+        }
+        out.bytes.extend_from_slice(&line.bytes);
+    });
     #[cfg(feature = "export")]
     crate::abi::api::on_report();
     if rt.options.halt_on_error.on() && rt.stream.verdict() {

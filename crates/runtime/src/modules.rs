@@ -102,10 +102,7 @@ impl Modules {
 
     /// Where the libraries are mapped now.
     pub fn mapped(&self) -> Vec<(u64, u64)> {
-        let mut found: Vec<Module> = Vec::new();
-        // SAFETY: the callback only reads what the loader hands it, and `found` outlives the call.
-        unsafe { dl_iterate_phdr(each_module, (&raw mut found).cast()) };
-        found.iter().map(|m| (m.start, m.end)).collect()
+        loaded().iter().map(|m| (m.start, m.end)).collect()
     }
 
     /// A library is gone; what comes to its place is told anew.
@@ -116,9 +113,11 @@ impl Modules {
 
     /// Looks at the loader's list, and writes a `module` line for each that the stream does not know yet.
     pub fn announce(&self, out: &mut Json) {
-        let mut found: Vec<Module> = Vec::new();
-        // SAFETY: the callback only reads what the loader hands it, and `found` outlives the call.
-        unsafe { dl_iterate_phdr(each_module, (&raw mut found).cast()) };
+        self.announce_these(loaded(), out);
+    }
+
+    /// The same for a list that was asked for before: not to wait for the loader with the stream's lock held.
+    pub fn announce_these(&self, found: Vec<Module>, out: &mut Json) {
         self.looked_at.store(found.len() as u64, Ordering::Relaxed);
         let mut known = self.known.lock();
         let instrumented = self.instrumented.lock();
@@ -142,6 +141,14 @@ impl Modules {
             known.push(module);
         }
     }
+}
+
+/// What the loader has loaded now.
+pub fn loaded() -> Vec<Module> {
+    let mut found: Vec<Module> = Vec::new();
+    // SAFETY: the callback only reads what the loader hands it, and `found` outlives the call.
+    unsafe { dl_iterate_phdr(each_module, (&raw mut found).cast()) };
+    found
 }
 
 impl Default for Modules {

@@ -149,6 +149,18 @@ impl Stream {
         self.send(bytes);
     }
 
+    /// Sends the lines that `write` makes. Nobody else sends in between: what `write` notes as told is on the stream before
+    /// another thread leans on it.
+    pub fn compose(&self, rt: &Runtime, write: impl FnOnce(&mut Json)) {
+        let _one_at_a_time = self.sending.lock();
+        let mut out = Json::new();
+        write(&mut out);
+        if !out.bytes.is_empty() {
+            self.connect(rt);
+            self.send(&out.bytes);
+        }
+    }
+
     fn send(&self, bytes: &[u8]) {
         if !self.shared.load(Ordering::Relaxed) {
             return self.send_as_is(bytes);

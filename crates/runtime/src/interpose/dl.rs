@@ -7,8 +7,8 @@ use std_alloc::vec::Vec;
 use crate::access::leave;
 use crate::interpose;
 use crate::interpose::Call;
-use crate::json::Json;
 use crate::locking;
+use crate::modules;
 use crate::runtime::RT;
 
 /// Tells the stream of libraries that it does not know, if it listens already.
@@ -17,11 +17,8 @@ fn look(call: &mut Call) {
         && RT.stream.connected()
     {
         s.enter();
-        let mut out = Json::new();
-        RT.modules.announce(&mut out);
-        if !out.bytes.is_empty() {
-            RT.stream.lines(&RT, &out.bytes);
-        }
+        let loaded = modules::loaded();
+        RT.stream.compose(&RT, |out| RT.modules.announce_these(loaded, out));
         leave(s);
     }
 }
