@@ -44,7 +44,7 @@ macro_rules! operators_new {
 
             extern "C" fn body(size: usize $(, $arg: $ty)*) -> *mut c_void {
                 let mut call = Call::begin(entry as *const () as u64);
-                crate::interpose::signals::unsafe_call(&mut call);
+                crate::interpose::signal_safety::unsafe_call(&mut call);
                 $alloc(&mut call, $($pass,)* size)
             }
 

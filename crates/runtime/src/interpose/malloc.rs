@@ -84,8 +84,8 @@ macro_rules! replace {
             pub unsafe extern "C" fn body($($arg: $ty),*) -> $ret {
                 #[allow(unused_mut, unused_variables)]
                 let mut $call = $crate::interpose::Call::begin(entry as *const () as u64);
-                if const { $crate::interpose::signals::is_unsafe(stringify!($name)) } {
-                    $crate::interpose::signals::unsafe_call(&mut $call);
+                if const { $crate::interpose::signal_safety::is_unsafe(stringify!($name)) } {
+                    $crate::interpose::signal_safety::unsafe_call(&mut $call);
                 }
                 $body
             }

@@ -39,6 +39,7 @@ pub mod printf;
 pub mod rwlock;
 pub mod scanf;
 pub mod semaphore;
+pub mod signal_safety;
 pub mod signals;
 pub mod sockets;
 pub mod sort;
@@ -154,8 +155,8 @@ macro_rules! interpose {
                 let $real = real();
                 #[allow(unused_mut, unused_variables)]
                 let mut $call = $crate::interpose::Call::begin(entry as *const () as u64);
-                if const { $crate::interpose::signals::is_unsafe(stringify!($name)) } {
-                    $crate::interpose::signals::unsafe_call(&mut $call);
+                if const { $crate::interpose::signal_safety::is_unsafe(stringify!($name)) } {
+                    $crate::interpose::signal_safety::unsafe_call(&mut $call);
                 }
                 $body
             }
