@@ -30,7 +30,7 @@ const CLASSES: usize = 16;
 const HEADER: usize = size_of::<List>();
 const SLAB: usize = 64 << 10;
 /// Common lists are never freed; past this many bytes of them, new lists are own.
-const MOST_COMMON_BYTES: usize = 32 << 20;
+const MOST_COMMON_BYTES: usize = 12 << 20;
 
 static COMMON_BYTES: AtomicUsize = AtomicUsize::new(0);
 

@@ -35,7 +35,8 @@ const HOPE: i32 = 64;
 /// The changes that one strand made lately.
 pub struct Memo {
     changes: [Change; SIZE],
-    /// Shrinks with each list that must be made, grows with each that exists already: below zero, common lists do not pay.
+    /// Grows whenever an outcome or a list is used again, shrinks with each list that must be made: below zero, common
+    /// lists do not pay.
     hope: i32,
 }
 
@@ -55,9 +56,10 @@ impl Memo {
 
     /// What the cell became when this strand last made this change without a race.
     #[inline(always)]
-    pub fn recall(&self, before: Words, new: u64) -> Option<Words> {
+    pub fn recall(&mut self, before: Words, new: u64) -> Option<Words> {
         let change = &self.changes[Self::index(before, new)];
         if change.before == before && change.new == new {
+            self.hope = HOPE.min(self.hope + 1);
             Some(change.after)
         } else {
             None
