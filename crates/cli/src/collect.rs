@@ -73,6 +73,10 @@ fn collect(
     if !stream.collector.started() {
         return Ok(ExitCode::SUCCESS);
     }
+    if !stream.settings().same_place(settings) {
+        output = Output::open(stream.settings())?;
+    }
+    let settings = &stream.settings().clone();
     let report = stream.collector.finish(Outcome::Unknown);
     let found = !report.findings.is_empty();
     // A program on its own that is clean stays silent, like any program.

@@ -57,6 +57,8 @@ pub enum Reply {
     },
     /// A bug that is already known.
     Known { shown: bool },
+    /// The program has options of its own, in ThreadSanitizer's words, and waits for those that hold.
+    Options { text: String },
 }
 
 /// One bug and where it stands.
@@ -148,6 +150,11 @@ impl Collector {
         self.shown
     }
 
+    /// Silences more than the settings say.
+    pub fn suppress(&mut self, rules: Suppressions) {
+        self.settings.suppressions.extend(rules);
+    }
+
     /// Takes one line. Never fails: what cannot be read is counted and told in the report.
     pub fn line(&mut self, line: &str) -> Reply {
         if line.trim().is_empty() {
@@ -188,6 +195,7 @@ impl Collector {
                     Err(error) => self.note(format!("{error}; these suppressions are not used")),
                 }
             }
+            Event::Options { text } => return Reply::Options { text },
             Event::Finding(finding) => return self.finding(*finding),
             Event::Again { id, count } => self.again(id, count),
             Event::Loss { what, count } => self.set_loss(what, count),

@@ -22,6 +22,10 @@ pub enum Event {
         #[serde(default)]
         text: String,
     },
+    Options {
+        #[serde(default)]
+        text: String,
+    },
     Finding(Box<Finding>),
     Again {
         id: u64,

@@ -38,7 +38,7 @@ fn case(built: &Built, name: &str) -> Value {
 
 fn shown(reply: &Reply) -> Option<bool> {
     match reply {
-        Reply::Nothing => None,
+        Reply::Nothing | Reply::Options { .. } => None,
         Reply::NewFinding { shown, .. } | Reply::Known { shown } => Some(*shown),
     }
 }

@@ -226,6 +226,10 @@ pub fn race(rt: &Runtime, s: &mut Strand, addr: usize, new: Entry, old: Entry) {
     let (new_stack, old_stack) = (full_stack(&newer), full_stack(&older));
     let touch = |r: &Option<Record>| r.map_or(Touch::Learned, |r| r.place.touch());
     let freed = touch(&newer) == Touch::Free || touch(&older) == Touch::Free;
+    let one_is_atomic = new.0 & PLAIN == 0 || old.0 & PLAIN == 0;
+    if one_is_atomic && !freed && !rt.options.atomics.on() {
+        return;
+    }
     let kind = if freed { "use-after-free" } else { "data-race" };
     let (low, high) = (new_stack.min(old_stack), new_stack.max(old_stack));
     let old_thread = history.owner(old.seq());

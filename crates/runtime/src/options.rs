@@ -19,6 +19,8 @@ impl Switch {
 /// What the user chose.
 pub struct Options {
     pub races: Switch,
+    /// Races between an atomic access and one that is not.
+    pub atomics: Switch,
     pub lock_order: Switch,
     pub deadlock: Switch,
     pub misuse: Switch,
@@ -33,6 +35,7 @@ impl Options {
     pub const fn new() -> Self {
         Options {
             races: Switch::new(true),
+            atomics: Switch::new(true),
             lock_order: Switch::new(true),
             deadlock: Switch::new(true),
             misuse: Switch::new(true),
@@ -51,6 +54,7 @@ impl Options {
             let (Some(key), Some(value)) = (halves.next(), halves.next()) else { continue };
             let switch = match key {
                 b"races" => &self.races,
+                b"atomics" => &self.atomics,
                 b"lock_order" => &self.lock_order,
                 b"deadlock" => &self.deadlock,
                 b"misuse" => &self.misuse,

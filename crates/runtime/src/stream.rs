@@ -86,15 +86,15 @@ impl Stream {
             self.fd.store(fd, Ordering::Release);
             keep_to_ourselves(fd);
             rt.options.parse(env(b"DEADHEAT_RT").unwrap_or_default());
-            return self.greet();
+            return self.greet(rt);
         }
         let set = |name| env(name).is_some_and(|v| !v.is_empty());
-        if set(b"DEADHEAT_OPTIONS") || set(b"TSAN_OPTIONS") || config_above() {
+        if crate::own_options().is_some() || set(b"DEADHEAT_OPTIONS") || set(b"TSAN_OPTIONS") || config_above() {
             self.connect(rt);
         }
     }
 
-    fn greet(&self) {
+    fn greet(&self, rt: &Runtime) {
         let mut out = Json::new();
         out.event("start").key("version").number(1).key("pid").number(sys::getpid() as u64);
         out.key("exe").string(&modules::own_path()).key("cwd").string(&cwd()).key("argv").open(b'[');
@@ -105,7 +105,16 @@ impl Stream {
         if let Some(text) = crate::own_suppressions().filter(|text| !text.is_empty()) {
             out.event("suppressions").key("text").string(text).end_line();
         }
+        let own_options = crate::own_options();
+        if let Some(text) = own_options {
+            out.event("options").key("text").string(text).end_line();
+        }
         self.send(&out.bytes);
+        let fd = self.fd.load(Ordering::Acquire);
+        if own_options.is_some() && fd >= 0 {
+            // The collector lays the user's own over them and tells what holds.
+            rt.options.parse(&read_line(fd));
+        }
     }
 
     /// Starts a collector of our own.
@@ -139,7 +148,7 @@ impl Stream {
             }
         };
         self.fd.store(fd, Ordering::Release);
-        self.greet();
+        self.greet(rt);
     }
 
     /// Sends whole lines, connecting first if need be.

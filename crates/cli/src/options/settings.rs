@@ -12,6 +12,8 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     values: Vec<Value>,
+    /// All that the user said, oldest first: what a program says of itself goes below it.
+    said: Vec<(Key, Value)>,
     /// Files of suppressions, in the order in which they were named.
     pub suppressions: Vec<PathBuf>,
     /// The compiler that was named, if any.
@@ -30,7 +32,7 @@ impl Layers {
     pub fn resolve(&self) -> Result<Settings> {
         let mut settings = Settings::from_surroundings()?;
         for (spec, value) in &self.flags {
-            settings.set(spec, value.clone());
+            settings.set(spec.key, value.clone());
         }
         Ok(settings)
     }
@@ -50,6 +52,7 @@ impl Default for Settings {
         };
         Self {
             values: OPTIONS.iter().map(value).collect(),
+            said: Vec::new(),
             suppressions: Vec::new(),
             compiler: None,
         }
@@ -65,14 +68,9 @@ impl Settings {
             settings.lay(file::read(&path)?);
         }
         if let Some(text) = variable(variables::TSAN)? {
-            let (values, unknown) = variables::tsan(&text)?;
+            let (values, unknown) = variables::tsan(variables::TSAN, &text)?;
             settings.lay(values);
-            for key in unknown {
-                crate::say::say(format_args!(
-                    "deadheat: {}: `{key}` is no option of ThreadSanitizer that is known here; ignored",
-                    variables::TSAN
-                ));
-            }
+            warn(variables::TSAN, &unknown);
         }
         if let Some(text) = variable(variables::OWN)? {
             settings.lay(variables::own(&text)?);
@@ -80,18 +78,48 @@ impl Settings {
         Ok(settings)
     }
 
-    fn lay(&mut self, values: Vec<(&'static OptionSpec, Value)>) {
-        for (spec, value) in values {
-            self.set(spec, value);
+    /// The same settings over the defaults that a program brings along as `__tsan_default_options`. A mistake in them is
+    /// said and changes nothing: who runs the program may not be able to correct it.
+    #[must_use]
+    pub fn over_program_defaults(&self, text: &str) -> Self {
+        match variables::tsan(variables::PROGRAM, text) {
+            Ok((values, unknown)) => {
+                warn(variables::PROGRAM, &unknown);
+                let mut settings = Self::default();
+                settings.lay(values);
+                for (key, value) in &self.said {
+                    settings.set(*key, value.clone());
+                }
+                settings
+            }
+            Err(failure) => {
+                crate::say::say(format_args!("{failure}; none of it is used"));
+                self.clone()
+            }
         }
     }
 
-    fn set(&mut self, spec: &OptionSpec, value: Value) {
-        match (spec.key, value) {
+    fn lay(&mut self, values: Vec<(&'static OptionSpec, Value)>) {
+        for (spec, value) in values {
+            self.set(spec.key, value);
+        }
+    }
+
+    fn set(&mut self, key: Key, value: Value) {
+        self.said.push((key, value.clone()));
+        match (key, value) {
             (Key::Suppressions, Value::Element(name)) => self.suppressions.push(name.into()),
             (Key::Compiler, Value::Word(name)) => self.compiler = Some(name),
             (key, value) => self.values[key as usize] = value,
         }
+    }
+
+    /// Whether reports go to the same place in the same colours.
+    #[must_use]
+    pub fn same_place(&self, other: &Self) -> bool {
+        [Key::Log, Key::Color]
+            .iter()
+            .all(|key| self.word(*key) == other.word(*key))
     }
 
     /// An option that is on or off.
@@ -143,6 +171,15 @@ impl Settings {
     }
 }
 
+/// Keys that are none are not ours to judge, but worth a word.
+fn warn(source: &str, unknown: &[String]) {
+    for key in unknown {
+        crate::say::say(format_args!(
+            "deadheat: {source}: `{key}` is no option of ThreadSanitizer that is known here; ignored"
+        ));
+    }
+}
+
 /// The value of a variable; one that is not text is a mistake, not an absence.
 fn variable(name: &str) -> Result<Option<String>> {
     match env::var(name) {
@@ -184,6 +221,16 @@ mod tests {
             "exitcode=1:halt_on_error=0:races=1:lock_order=1:deadlock=1:misuse=1:thread_leaks=1:signal_unsafe=1:\
              atomics=1:ignore_noninstrumented=0:history_mb=0:stats=0:collector=/a%20b/deadheat"
         );
+    }
+
+    #[test]
+    fn what_a_program_says_of_itself_goes_below_all_else() {
+        let mut settings = Settings::default();
+        settings.lay(variables::own("exit-code=3").expect("reads"));
+        let both = settings.over_program_defaults("exitcode=66:report_thread_leaks=0");
+        assert_eq!(both.exit_code(), 3);
+        assert!(!both.on(Key::ThreadLeaks) && settings.on(Key::ThreadLeaks));
+        assert_eq!(settings.over_program_defaults("exitcode=many"), settings);
     }
 
     #[test]

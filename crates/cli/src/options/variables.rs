@@ -11,6 +11,8 @@ pub type Setting = (&'static OptionSpec, Value);
 pub const OWN: &str = "DEADHEAT_OPTIONS";
 /// ThreadSanitizer's.
 pub const TSAN: &str = "TSAN_OPTIONS";
+/// The function by which a program says the same of itself.
+pub const PROGRAM: &str = "__tsan_default_options";
 
 /// Keys of ThreadSanitizer that ask for nothing here: what they tune does not exist, or is always so.
 #[rustfmt::skip] // one word a line would hide the rest of the file
@@ -62,9 +64,9 @@ pub fn own(text: &str) -> Result<Vec<Setting>> {
         .collect()
 }
 
-/// Reads `TSAN_OPTIONS`. Keys that are not ThreadSanitizer's at all come back as warnings: they are not ours to judge.
-pub fn tsan(text: &str) -> Result<(Vec<Setting>, Vec<String>)> {
-    let words = parse_words(text).map_err(|what| Failure::new(format!("{TSAN}: {what}")))?;
+/// Reads `TSAN_OPTIONS`, or what else is written in that way, as `source` tells. Keys that are not ThreadSanitizer's at all come back as warnings: they are not ours to judge.
+pub fn tsan(source: &str, text: &str) -> Result<(Vec<Setting>, Vec<String>)> {
+    let words = parse_words(text).map_err(|what| Failure::new(format!("{source}: {what}")))?;
     let mut out = Vec::new();
     let mut unknown = Vec::new();
     for (key, value) in words {
@@ -82,7 +84,7 @@ pub fn tsan(text: &str) -> Result<(Vec<Setting>, Vec<String>)> {
             _ => value,
         };
         let value = parse_value(spec, &value)
-            .map_err(|what| Failure::new(format!("{TSAN}: `{key}`: {what}")))?;
+            .map_err(|what| Failure::new(format!("{source}: `{key}`: {what}")))?;
         out.push((spec, value));
     }
     Ok((out, unknown))
@@ -115,6 +117,7 @@ mod tests {
     #[test]
     fn tsan_keys_are_translated() {
         let (got, unknown) = tsan(
+            TSAN,
             "halt_on_error=1 exitcode=66 log_path=a report_thread_leaks=0 verbosity=1 nonsense=3",
         )
         .expect("reads");

@@ -43,7 +43,10 @@ pub fn main(args: &[OsString]) -> Result<ExitCode> {
     let target = target(&parsed.rest, named, &settings, &temp)?;
     let ending = session::run(&target, &settings, &suppressions, &temp)?;
     drop(temp);
-    finish(ending, &target, &settings, &mut output)
+    if !ending.settings.same_place(&settings) {
+        output = Output::open(&ending.settings)?;
+    }
+    finish(ending, &target, &mut output)
 }
 
 /// What the words after the flags mean.
@@ -88,16 +91,12 @@ fn admit(path: &Path, settings: &Settings) -> Result<bool> {
 }
 
 /// Reports, remembers, and chooses the exit status.
-fn finish(
-    ending: Ending,
-    target: &Target,
-    settings: &Settings,
-    output: &mut Output,
-) -> Result<ExitCode> {
+fn finish(ending: Ending, target: &Target, output: &mut Output) -> Result<ExitCode> {
     let Ending {
         report,
         processes,
         status,
+        settings,
         ..
     } = ending;
     if processes == 0 {

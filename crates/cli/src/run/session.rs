@@ -30,6 +30,8 @@ pub struct Ending {
     pub status: u8,
     /// The signal that killed the program.
     pub signal: Option<i32>,
+    /// What held for the program, with the defaults that it has itself.
+    pub settings: Settings,
 }
 
 struct Session<'a> {
@@ -47,6 +49,8 @@ struct Session<'a> {
     others: Vec<(Stream, UnixStream)>,
     finished: Vec<Report>,
     interrupted: bool,
+    /// What held for the program in the end.
+    in_force: Settings,
 }
 
 /// Starts the program and listens until it and what it started are done.
@@ -83,6 +87,7 @@ pub fn run(
         others: Vec::new(),
         finished: Vec::new(),
         interrupted: false,
+        in_force: settings.clone(),
     };
     session.main = ours.map(|socket| Stream::new(socket, session.collector(), settings));
     session.listen()?;
@@ -190,6 +195,7 @@ impl Session<'_> {
                     main.drain();
                     self.main_open = false;
                 }
+                self.in_force = main.settings().clone();
                 if main.collector.started() {
                     self.finished
                         .insert(0, main.collector.finish(outcome(status)));
@@ -256,6 +262,7 @@ impl Session<'_> {
             processes,
             status: u8::try_from(code & 0xff).unwrap_or(u8::MAX),
             signal: status.signal(),
+            settings: self.in_force,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::options::{Key, Settings};
 use crate::say::say;
-use deadheat_report::{Collector, Reply};
+use deadheat_report::{Collector, Reply, Suppressions};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 
@@ -16,36 +16,24 @@ pub enum Listen {
     Closed,
 }
 
-/// How to behave while lines arrive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Manners {
-    /// The runtime waits for a verdict after each finding.
-    answers: bool,
-    /// Findings are announced as they come.
-    announces: bool,
-}
-
 /// One runtime's stream.
 pub struct Stream {
     socket: UnixStream,
     /// What makes the findings of it.
     pub collector: Collector,
     rest: Vec<u8>,
-    manners: Manners,
+    /// In force for this program, its own defaults among them.
+    settings: Settings,
 }
 
 impl Stream {
     /// Listens to `socket`.
     pub fn new(socket: UnixStream, collector: Collector, settings: &Settings) -> Self {
-        let manners = Manners {
-            answers: settings.on(Key::HaltOnError),
-            announces: !settings.on(Key::Quiet),
-        };
         Self {
             socket,
             collector,
             rest: Vec::new(),
-            manners,
+            settings: settings.clone(),
         }
     }
 
@@ -53,6 +41,12 @@ impl Stream {
     #[must_use]
     pub fn socket(&self) -> &UnixStream {
         &self.socket
+    }
+
+    /// The settings in force for this program.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// Reads what is there, at most one buffer full.
@@ -122,17 +116,37 @@ impl Stream {
                 shown,
                 headline,
             } => {
-                if shown && self.manners.announces {
+                if shown && !self.settings.on(Key::Quiet) {
                     let number = id.map_or(String::new(), |id| format!(" {}", id.0));
                     say(format_args!("deadheat: finding{number}: {headline}"));
                 }
                 shown
             }
             Reply::Known { shown } => shown,
+            Reply::Options { text } => return self.options(&text),
             Reply::Nothing => true,
         };
-        if self.manners.answers && text.contains("\"event\":\"finding\"") {
+        if self.settings.on(Key::HaltOnError) && text.contains("\"event\":\"finding\"") {
             let _ = self.socket.write_all(if shown { b"r" } else { b"s" });
         }
+    }
+
+    /// The program has defaults of its own and waits to hear what holds.
+    fn options(&mut self, text: &str) {
+        let before = self.settings.suppressions.len();
+        self.settings = self.settings.over_program_defaults(text);
+        // The files that it names come first: those of the user are read already.
+        let named = self.settings.suppressions.len().saturating_sub(before);
+        for path in &self.settings.suppressions[..named] {
+            match Suppressions::read(path) {
+                Ok(rules) => self.collector.suppress(rules),
+                Err(error) => say(format_args!(
+                    "deadheat: __tsan_default_options: {error}; not used"
+                )),
+            }
+        }
+        let own = std::env::current_exe().unwrap_or_default();
+        let answer = self.settings.runtime_string(&own.to_string_lossy());
+        let _ = self.socket.write_all(format!("{answer}\n").as_bytes()); // a program that is gone needs no answer
     }
 }
