@@ -112,6 +112,10 @@ impl Runtime {
             for slot in 0..self.threads.slots_used() {
                 self.histories.of(slot as u16).after_fork();
             }
+            // Alone before the fork, nobody can have been at a cell.
+            if self.threads.slots_used() > 1 {
+                self.shadow.each_cell(|cell| cell::unlock_after_fork(cell));
+            }
         }
     }
 }

@@ -558,6 +558,20 @@ fn forget_in_own(cell: &Cell, list: &'static list::List, gone: u8) {
     cell.set(Right::Locker, 0, after);
 }
 
+/// In the child of a fork: whoever had locked the cell is gone. What he was about to change is as it was, since he
+/// unlocks with his last store.
+///
+/// # Safety
+/// `cell` must be a cell of the shadow, and no other thread may exist.
+pub unsafe fn unlock_after_fork(cell: *const Cell) {
+    // SAFETY: by the contract.
+    let cell = unsafe { &*cell };
+    let first = cell.first.load(Ordering::Relaxed);
+    if first & LOCK != 0 {
+        cell.first.store(first & !LOCK, Ordering::Relaxed);
+    }
+}
+
 /// Calls `f` for each entry the cell remembers, as of one moment.
 ///
 /// # Safety
