@@ -18,7 +18,9 @@ impl Touch {
         match self {
             Touch::Learned => 0,
             Touch::Read => PLAIN,
-            Touch::Write | Touch::Free | Touch::VptrWrite | Touch::Destroy | Touch::Alloc => PLAIN | WRITE,
+            Touch::Write | Touch::Free | Touch::VptrWrite | Touch::Destroy | Touch::Alloc => {
+                PLAIN | WRITE
+            }
             Touch::AtomicRead => 0,
             Touch::AtomicWrite | Touch::AtomicReadWrite => WRITE,
         }
@@ -28,7 +30,11 @@ impl Touch {
 /// Does the strand look at such accesses now?
 #[inline(always)]
 fn ignored(s: &Strand, touch: Touch) -> bool {
-    if touch.bits() & WRITE == 0 { s.ignore_reads > 0 } else { s.ignore_writes > 0 }
+    if touch.bits() & WRITE == 0 {
+        s.ignore_reads > 0
+    } else {
+        s.ignore_writes > 0
+    }
 }
 
 /// `s` touches `[addr, addr + size)` at `pc`.
@@ -79,7 +85,14 @@ fn in_cell(rt: &Runtime, s: &mut Strand, addr: usize, need: u64, place: Place) {
 /// # Safety
 /// `cell` must be the cell of `addr`.
 #[inline(always)]
-unsafe fn first_touch(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Cell, need: u64, place: Place) {
+unsafe fn first_touch(
+    rt: &Runtime,
+    s: &mut Strand,
+    addr: usize,
+    cell: *mut Cell,
+    need: u64,
+    place: Place,
+) {
     s.enter();
     let seq = s.number(rt, place);
     let new = Entry(entry::stamp(s.slot, seq) | need);
@@ -98,7 +111,15 @@ unsafe fn first_touch(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Cell
 /// # Safety
 /// `cell` must be the cell of `addr`.
 #[inline(always)]
-pub unsafe fn unsettled(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Cell, need: u64, pc: u64, kind: u64) {
+pub unsafe fn unsettled(
+    rt: &Runtime,
+    s: &mut Strand,
+    addr: usize,
+    cell: *mut Cell,
+    need: u64,
+    pc: u64,
+    kind: u64,
+) {
     let place = Place(pc | kind);
     let (Some(history), 0) = (s.history, s.ignore_reads | s.ignore_writes) else {
         // SAFETY: by the contract.
@@ -123,7 +144,14 @@ pub unsafe fn unsettled(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Ce
 }
 
 #[inline(never)]
-unsafe fn unsettled_slowly(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Cell, need: u64, place: Place) {
+unsafe fn unsettled_slowly(
+    rt: &Runtime,
+    s: &mut Strand,
+    addr: usize,
+    cell: *mut Cell,
+    need: u64,
+    place: Place,
+) {
     // SAFETY: by the contract.
     unsafe {
         let seen = ignored(s, place.touch()) || cell::has_list(cell) && been(s, cell, need);
@@ -138,7 +166,15 @@ unsafe fn unsettled_slowly(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut
 /// # Safety
 /// `cell` must be the cell of `addr`, and its block must have one more after it.
 #[inline]
-pub unsafe fn unsettled_wide(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Cell, need: u64, pc: u64, kind: u64) {
+pub unsafe fn unsettled_wide(
+    rt: &Runtime,
+    s: &mut Strand,
+    addr: usize,
+    cell: *mut Cell,
+    need: u64,
+    pc: u64,
+    kind: u64,
+) {
     for i in 0..2 {
         // SAFETY: by the contract.
         unsafe {
@@ -177,8 +213,21 @@ pub unsafe fn record(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Cell,
     // SAFETY: by the contract.
     let owners = unsafe { Shadow::owners(addr, cell) };
     let Some(history) = s.history else { return };
-    let Strand { step_base, step_span, slot, clock, memo, races, .. } = s;
-    let step = Step { base: *step_base, span: *step_span, slot: *slot, clock };
+    let Strand {
+        step_base,
+        step_span,
+        slot,
+        clock,
+        memo,
+        races,
+        ..
+    } = s;
+    let step = Step {
+        base: *step_base,
+        span: *step_span,
+        slot: *slot,
+        clock,
+    };
     races.clear();
     history.at_work.begin(owners);
     if owners.is_own(addr, step.slot) {

@@ -82,7 +82,16 @@ impl Findings {
             return None;
         }
         let id = seen.len() as u32 + 1;
-        seen.insert_unique(key, Seen { key, id, count: 1, told: 1 }, |s| s.key);
+        seen.insert_unique(
+            key,
+            Seen {
+                key,
+                id,
+                count: 1,
+                told: 1,
+            },
+            |s| s.key,
+        );
         Some(id)
     }
 
@@ -90,7 +99,12 @@ impl Findings {
     pub fn tell_counts(&self, rt: &Runtime) {
         let mut out = Json::new();
         for seen in self.seen.lock().iter_mut().filter(|s| s.count > s.told) {
-            out.event("again").key("id").number(seen.id as u64).key("count").number(seen.count).end_line();
+            out.event("again")
+                .key("id")
+                .number(seen.id as u64)
+                .key("count")
+                .number(seen.count)
+                .end_line();
             seen.told = seen.count;
         }
         if !out.bytes.is_empty() {
@@ -100,9 +114,23 @@ impl Findings {
 
     /// Keeps a race for a unit test, which is told nothing else.
     #[cfg(test)]
-    fn observe(&self, rt: &Runtime, addr: usize, (new, newer): (Entry, Option<Record>), (old, older): (Entry, Option<Record>)) -> bool {
+    fn observe(
+        &self,
+        rt: &Runtime,
+        addr: usize,
+        (new, newer): (Entry, Option<Record>),
+        (old, older): (Entry, Option<Record>),
+    ) -> bool {
         let thread = |e: Entry| rt.histories.of(e.slot()).owner(e.seq());
-        let seen = Observed { addr, new, old, newer, older, new_thread: thread(new), old_thread: thread(old) };
+        let seen = Observed {
+            addr,
+            new,
+            old,
+            newer,
+            older,
+            new_thread: thread(new),
+            old_thread: thread(old),
+        };
         self.observed.lock().push(seen);
         true
     }
@@ -141,13 +169,26 @@ pub fn key(parts: &[u64]) -> u64 {
 
 /// Reports a finding of any kind: `body` writes its keys, and says which threads they name.
 /// `s` must be inside the runtime. What has the same `key` is the same finding, and only counted.
-pub fn report(rt: &Runtime, s: &mut Strand, kind: &str, key: u64, body: impl FnOnce(&mut Json, &mut Vec<ThreadId>)) {
-    let Some(id) = rt.findings.count(rt, key) else { return };
+pub fn report(
+    rt: &Runtime,
+    s: &mut Strand,
+    kind: &str,
+    key: u64,
+    body: impl FnOnce(&mut Json, &mut Vec<ThreadId>),
+) {
+    let Some(id) = rt.findings.count(rt, key) else {
+        return;
+    };
     let loaded = modules::loaded();
-    rt.stream.compose(rt, |out| rt.modules.announce_these(loaded, out));
+    rt.stream
+        .compose(rt, |out| rt.modules.announce_these(loaded, out));
     let mut line = Json::new();
     let mut threads = Vec::new();
-    line.event("finding").key("id").number(id as u64).key("kind").text(kind);
+    line.event("finding")
+        .key("id")
+        .number(id as u64)
+        .key("kind")
+        .text(kind);
     body(&mut line, &mut threads);
     line.end_line();
     threads.push(s.thread);
@@ -169,7 +210,9 @@ pub fn announce_thread(rt: &Runtime, id: ThreadId, out: &mut Json) {
     let mut chain = Vec::new();
     let mut at = id;
     loop {
-        let (parent, known) = rt.threads.with(at, |t| (t.parent, core::mem::replace(&mut t.announced, true)));
+        let (parent, known) = rt.threads.with(at, |t| {
+            (t.parent, core::mem::replace(&mut t.announced, true))
+        });
         if known {
             break;
         }
@@ -180,9 +223,19 @@ pub fn announce_thread(rt: &Runtime, id: ThreadId, out: &mut Json) {
         at = parent;
     }
     for id in chain.into_iter().rev() {
-        let (parent, tid, name, created, sort) = rt.threads.with(id, |t| (t.parent, t.tid, t.name.clone(), t.created, t.sort));
-        out.event("thread").key("id").number(id.0 as u64).key("parent").number(parent.0 as u64);
-        out.key("tid").number(tid as u64).key("name").string(&name).key("created");
+        let (parent, tid, name, created, sort) = rt
+            .threads
+            .with(id, |t| (t.parent, t.tid, t.name.clone(), t.created, t.sort));
+        out.event("thread")
+            .key("id")
+            .number(id.0 as u64)
+            .key("parent")
+            .number(parent.0 as u64);
+        out.key("tid")
+            .number(tid as u64)
+            .key("name")
+            .string(&name)
+            .key("created");
         stack(rt, out, created);
         out.key("kind").text(match sort {
             Sort::Thread => "thread",
@@ -222,7 +275,8 @@ pub fn race(rt: &Runtime, s: &mut Strand, addr: usize, new: Entry, old: Entry) {
     if rt.findings.observe(rt, addr, (new, newer), (old, older)) {
         return;
     }
-    let full_stack = |r: &Option<Record>| r.map_or(StackId(0), |r| rt.stacks.push(r.caller, r.place.pc()));
+    let full_stack =
+        |r: &Option<Record>| r.map_or(StackId(0), |r| rt.stacks.push(r.caller, r.place.pc()));
     let (new_stack, old_stack) = (full_stack(&newer), full_stack(&older));
     let touch = |r: &Option<Record>| r.map_or(Touch::Learned, |r| r.place.touch());
     let freed = touch(&newer) == Touch::Free || touch(&older) == Touch::Free;
@@ -233,20 +287,34 @@ pub fn race(rt: &Runtime, s: &mut Strand, addr: usize, new: Entry, old: Entry) {
     let kind = if freed { "use-after-free" } else { "data-race" };
     let (low, high) = (new_stack.min(old_stack), new_stack.max(old_stack));
     let old_thread = history.owner(old.seq());
-    report(rt, s, kind, key(&[freed as u64, low.0 as u64, high.0 as u64]), |out, threads| {
-        let new_thread = rt.histories.of(new.slot()).owner(new.seq());
-        threads.extend([new_thread, old_thread]);
-        out.key("accesses").open(b'[');
-        access(rt, out, addr, new, new_thread, newer, new_stack);
-        access(rt, out, addr, old, old_thread, older, old_stack);
-        out.close(b']');
-        let byte = addr + (new.mask() & old.mask()).trailing_zeros() as usize % 8;
-        memory(rt, out, threads, byte);
-        timeline(rt, out, [(new, new_thread), (old, old_thread)]);
-    });
+    report(
+        rt,
+        s,
+        kind,
+        key(&[freed as u64, low.0 as u64, high.0 as u64]),
+        |out, threads| {
+            let new_thread = rt.histories.of(new.slot()).owner(new.seq());
+            threads.extend([new_thread, old_thread]);
+            out.key("accesses").open(b'[');
+            access(rt, out, addr, new, new_thread, newer, new_stack);
+            access(rt, out, addr, old, old_thread, older, old_stack);
+            out.close(b']');
+            let byte = addr + (new.mask() & old.mask()).trailing_zeros() as usize % 8;
+            memory(rt, out, threads, byte);
+            timeline(rt, out, [(new, new_thread), (old, old_thread)]);
+        },
+    );
 }
 
-fn access(rt: &Runtime, out: &mut Json, addr: usize, entry: Entry, thread: ThreadId, record: Option<Record>, full: StackId) {
+fn access(
+    rt: &Runtime,
+    out: &mut Json,
+    addr: usize,
+    entry: Entry,
+    thread: ThreadId,
+    record: Option<Record>,
+    full: StackId,
+) {
     let touch = record.map_or(Touch::Learned, |r| r.place.touch());
     let op = match touch {
         Touch::Read | Touch::AtomicRead => "read",
@@ -259,9 +327,16 @@ fn access(rt: &Runtime, out: &mut Json, addr: usize, entry: Entry, thread: Threa
         Touch::Learned if entry.0 & deadheat_detect::entry::WRITE != 0 => "write",
         Touch::Learned => "read",
     };
-    out.open(b'{').key("op").text(op).key("atomic").boolean(entry.0 & PLAIN == 0);
+    out.open(b'{')
+        .key("op")
+        .text(op)
+        .key("atomic")
+        .boolean(entry.0 & PLAIN == 0);
     let size = record.map_or(entry.mask().count_ones() as u64, |r| r.place.size());
-    out.key("size").number(size).key("addr").number((addr + entry.mask().trailing_zeros() as usize % 8) as u64);
+    out.key("size")
+        .number(size)
+        .key("addr")
+        .number((addr + entry.mask().trailing_zeros() as usize % 8) as u64);
     out.key("thread").number(thread.0 as u64).key("stack");
     stack(rt, out, full);
     out.key("locks").open(b'[');
@@ -285,26 +360,47 @@ fn access(rt: &Runtime, out: &mut Json, addr: usize, entry: Entry, thread: Threa
 
 /// Writes what `addr` belongs to.
 pub fn memory(rt: &Runtime, out: &mut Json, threads: &mut Vec<ThreadId>, addr: usize) {
-    out.key("memory").open(b'{').key("addr").number(addr as u64).key("kind");
+    out.key("memory")
+        .open(b'{')
+        .key("addr")
+        .number(addr as u64)
+        .key("kind");
     if addr < 1 << 16 {
         // No program has memory there: the number of a descriptor.
         out.text("fd").key("fd").number(addr as u64);
     } else if let Some(block) = rt.heap.describe(addr) {
         threads.push(block.thread);
-        out.text("heap").key("start").number(block.start as u64).key("size").number(block.size as u64);
+        out.text("heap")
+            .key("start")
+            .number(block.start as u64)
+            .key("size")
+            .number(block.size as u64);
         out.key("thread").number(block.thread.0 as u64).key("stack");
         stack(rt, out, block.stack);
         if let Some((thread, at)) = block.freed {
             threads.push(thread);
-            out.key("freed").open(b'{').key("thread").number(thread.0 as u64).key("stack");
+            out.key("freed")
+                .open(b'{')
+                .key("thread")
+                .number(thread.0 as u64)
+                .key("stack");
             stack(rt, out, at);
             out.close(b'}');
         }
     } else if let Some(on) = owner::on_stack(rt, addr) {
         threads.push(on.thread);
-        out.text("stack").key("thread").number(on.thread.0 as u64).key("start").number(on.low as u64).key("end").number(on.high as u64);
+        out.text("stack")
+            .key("thread")
+            .number(on.thread.0 as u64)
+            .key("start")
+            .number(on.low as u64)
+            .key("end")
+            .number(on.high as u64);
         if let Some(frame) = on.frame {
-            out.key("frame").number(frame.end as u64).key("stack").numbers(frame.stack.into_iter());
+            out.key("frame")
+                .number(frame.end as u64)
+                .key("stack")
+                .numbers(frame.stack.into_iter());
         }
     } else if let Some((thread, below)) = owner::thread_local(rt, addr) {
         threads.push(thread);
@@ -315,7 +411,11 @@ pub fn memory(rt: &Runtime, out: &mut Json, threads: &mut Vec<ThreadId>, addr: u
     } else if rt.modules.find(addr as u64).is_some() {
         out.text("global");
     } else if let Some((start, size)) = mapping(addr) {
-        out.text("mapping").key("start").number(start as u64).key("size").number(size as u64);
+        out.text("mapping")
+            .key("start")
+            .number(start as u64)
+            .key("size")
+            .number(size as u64);
     } else {
         out.text("unknown");
     }
@@ -340,22 +440,42 @@ fn timeline(rt: &Runtime, out: &mut Json, sides: [(Entry, ThreadId); 2]) {
     let mut shown: Vec<(u64, usize, Option<crate::history::SyncEvent>)> = Vec::new();
     for (side, &(entry, _)) in sides.iter().enumerate() {
         let events = rt.histories.of(entry.slot()).events();
-        let after = events.iter().position(|e| e.at >= entry.seq()).unwrap_or(events.len());
+        let after = events
+            .iter()
+            .position(|e| e.at >= entry.seq())
+            .unwrap_or(events.len());
         let from = after.saturating_sub(SHOWN_EVENTS);
         let before = &events[from..after];
         // The access itself lies between its neighbours; the newer one is now.
-        let time = if side == 0 { u64::MAX } else { before.last().map_or(0, |e| e.time + 1) };
+        let time = if side == 0 {
+            u64::MAX
+        } else {
+            before.last().map_or(0, |e| e.time + 1)
+        };
         shown.extend(before.iter().map(|e| (e.time, side, Some(*e))));
         shown.push((time, side, None));
-        shown.extend(events[after..].iter().take(SHOWN_EVENTS / 2).filter(|_| side == 1).map(|e| (e.time, side, Some(*e))));
+        shown.extend(
+            events[after..]
+                .iter()
+                .take(SHOWN_EVENTS / 2)
+                .filter(|_| side == 1)
+                .map(|e| (e.time, side, Some(*e))),
+        );
     }
     shown.sort_by_key(|&(time, side, _)| (time, core::cmp::Reverse(side)));
     out.key("timeline").open(b'[');
     for (at, (_, side, event)) in shown.into_iter().enumerate() {
-        out.open(b'{').key("thread").number(sides[side].1.0 as u64).key("at").number(at as u64);
+        out.open(b'{')
+            .key("thread")
+            .number(sides[side].1.0 as u64)
+            .key("at")
+            .number(at as u64);
         match event {
             None => {
-                out.key("what").text("access").key("access").number(side as u64);
+                out.key("what")
+                    .text("access")
+                    .key("access")
+                    .number(side as u64);
             }
             Some(event) => {
                 out.key("what").text(event.what);

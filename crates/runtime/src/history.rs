@@ -70,7 +70,11 @@ pub struct Place(pub u64);
 impl Place {
     #[inline(always)]
     pub const fn new(pc: u64, touch: Touch, size: u64) -> Place {
-        let size = if size > LARGEST_SIZE { LARGEST_SIZE } else { size };
+        let size = if size > LARGEST_SIZE {
+            LARGEST_SIZE
+        } else {
+            size
+        };
         Place(pc & ((1 << PC_BITS) - 1) | (touch as u64) << PC_BITS | size << SIZE_SHIFT)
     }
     pub fn pc(self) -> u64 {
@@ -132,7 +136,9 @@ impl Kept {
             // SAFETY: the chunk lives while its slot's lock is held; a record is written before its number is published.
             Kept::All(chunk) => Some(unsafe { *(&(**chunk).records)[place].get() }),
             Kept::Some(records) => {
-                let at = records.binary_search_by_key(&(place as u16), |&(place, _)| place).ok()?;
+                let at = records
+                    .binary_search_by_key(&(place as u16), |&(place, _)| place)
+                    .ok()?;
                 Some(records[at].1)
             }
         }
@@ -141,7 +147,11 @@ impl Kept {
     /// The same with only the records for which there is a bit in `named`.
     fn reduce(&self, named: &Named) -> Kept {
         let places = (0..CHUNK).filter(|place| named[place / 64] >> (place % 64) & 1 != 0);
-        Kept::Some(places.filter_map(|place| Some((place as u16, self.record(place)?))).collect())
+        Kept::Some(
+            places
+                .filter_map(|place| Some((place as u16, self.record(place)?)))
+                .collect(),
+        )
     }
 }
 
@@ -205,7 +215,10 @@ impl SlotHistory {
 
     /// What `seq` stands for; none if it was given up.
     pub fn record(&self, seq: u64) -> Option<Record> {
-        self.chunks.lock().get(&(seq >> CHUNK_BITS))?.record(seq as usize % CHUNK)
+        self.chunks
+            .lock()
+            .get(&(seq >> CHUNK_BITS))?
+            .record(seq as usize % CHUNK)
     }
 
     pub fn set_owner(&self, from: u64, thread: ThreadId) {
@@ -214,13 +227,19 @@ impl SlotHistory {
 
     pub fn owner(&self, seq: u64) -> ThreadId {
         let owners = self.owners.lock();
-        owners.iter().rev().find(|(from, _)| *from <= seq).map_or(ThreadId(0), |&(_, t)| t)
+        owners
+            .iter()
+            .rev()
+            .find(|(from, _)| *from <= seq)
+            .map_or(ThreadId(0), |&(_, t)| t)
     }
 
     /// Gives up the records below chunk `from` that have no bit in `named`. The bytes that are left.
     pub fn collect(&self, from: u64, named: impl Fn(u64) -> Option<Named>) -> u64 {
         let mut chunks = self.chunks.lock();
-        let Some(newest) = chunks.keys().next_back().copied() else { return 0 };
+        let Some(newest) = chunks.keys().next_back().copied() else {
+            return 0;
+        };
         let mut left = 0;
         chunks.retain(|&index, kept| {
             if index < newest && index < from {
@@ -280,7 +299,10 @@ pub struct Histories {
 
 impl Histories {
     pub const fn new() -> Self {
-        Histories { slots: [const { AtomicPtr::new(core::ptr::null_mut()) }; SLOTS], bytes: AtomicU64::new(0) }
+        Histories {
+            slots: [const { AtomicPtr::new(core::ptr::null_mut()) }; SLOTS],
+            bytes: AtomicU64::new(0),
+        }
     }
 
     /// The history of `slot`, made at the first use. Never freed.
@@ -289,7 +311,12 @@ impl Histories {
         let mut p = place.load(Ordering::Acquire);
         if p.is_null() {
             let new = Box::into_raw(Box::new(SlotHistory::new()));
-            p = match place.compare_exchange(core::ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
+            p = match place.compare_exchange(
+                core::ptr::null_mut(),
+                new,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            ) {
                 Ok(_) => new,
                 Err(theirs) => {
                     // SAFETY: nobody else saw ours.
@@ -307,7 +334,7 @@ impl Histories {
         self.slots.iter().enumerate().filter_map(|(slot, p)| {
             let p = p.load(Ordering::Acquire);
             // SAFETY: set once, never freed.
-            if p.is_null() { None } else { Some((slot as u16, unsafe { &*p })) }
+            unsafe { p.as_ref() }.map(|history| (slot as u16, history))
         })
     }
 }

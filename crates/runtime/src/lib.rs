@@ -97,6 +97,10 @@ pub(crate) fn own_options() -> Option<&'static [u8]> {
 /// The user wants no more after the first finding: tells what is left to tell and ends the program.
 pub(crate) fn halt(rt: &runtime::Runtime) -> ! {
     rt.findings.tell_counts(rt);
-    let code = rt.stream.finish().unwrap_or(rt.options.exitcode.load(core::sync::atomic::Ordering::Relaxed));
+    let code = rt.stream.finish().unwrap_or(
+        rt.options
+            .exitcode
+            .load(core::sync::atomic::Ordering::Relaxed),
+    );
     sys::exit_group(code)
 }

@@ -38,7 +38,10 @@ const PT_LOAD: u32 = 1;
 const PT_NOTE: u32 = 4;
 
 unsafe extern "C" {
-    fn dl_iterate_phdr(f: extern "C" fn(*const PhdrInfo, usize, *mut c_void) -> c_int, data: *mut c_void) -> c_int;
+    fn dl_iterate_phdr(
+        f: extern "C" fn(*const PhdrInfo, usize, *mut c_void) -> c_int,
+        data: *mut c_void,
+    ) -> c_int;
 }
 
 /// A mapped executable or library.
@@ -67,7 +70,11 @@ pub struct Modules {
 
 impl Modules {
     pub const fn new() -> Self {
-        Modules { known: Locked::new(Vec::new()), instrumented: Locked::new(Vec::new()), looked_at: AtomicU64::new(0) }
+        Modules {
+            known: Locked::new(Vec::new()),
+            instrumented: Locked::new(Vec::new()),
+            looked_at: AtomicU64::new(0),
+        }
     }
 
     /// Calls `f` for each lock that is held over a fork.
@@ -97,7 +104,11 @@ impl Modules {
 
     /// The module that `addr` lies in, if it is mapped from one.
     pub fn find(&self, addr: u64) -> Option<Module> {
-        self.known.lock().iter().find(|m| (m.start..m.end).contains(&addr)).cloned()
+        self.known
+            .lock()
+            .iter()
+            .find(|m| (m.start..m.end).contains(&addr))
+            .cloned()
     }
 
     /// Where the libraries are mapped now.
@@ -107,8 +118,12 @@ impl Modules {
 
     /// A library is gone; what comes to its place is told anew.
     pub fn unmapped(&self, start: u64, end: u64) {
-        self.known.lock().retain(|m| m.start != start || m.end != end);
-        self.instrumented.lock().retain(|pc| !(start..end).contains(pc));
+        self.known
+            .lock()
+            .retain(|m| m.start != start || m.end != end);
+        self.instrumented
+            .lock()
+            .retain(|pc| !(start..end).contains(pc));
     }
 
     /// Looks at the loader's list, and writes a `module` line for each that the stream does not know yet.
@@ -122,18 +137,40 @@ impl Modules {
         let mut known = self.known.lock();
         let instrumented = self.instrumented.lock();
         for mut module in found {
-            if known.iter().any(|k| k.start == module.start && k.end == module.end && k.build_id == module.build_id) {
+            if known.iter().any(|k| {
+                k.start == module.start && k.end == module.end && k.build_id == module.build_id
+            }) {
                 continue;
             }
             if module.path.is_empty() {
                 module.path = own_path();
             }
-            out.event("module").key("path").string(&module.path).key("bias").number(module.bias);
-            out.key("start").number(module.start).key("end").number(module.end).key("build_id");
-            let hex: Vec<u8> =
-                module.build_id.iter().flat_map(|b| [b"0123456789abcdef"[(b >> 4) as usize], b"0123456789abcdef"[(b & 15) as usize]]).collect();
+            out.event("module")
+                .key("path")
+                .string(&module.path)
+                .key("bias")
+                .number(module.bias);
+            out.key("start")
+                .number(module.start)
+                .key("end")
+                .number(module.end)
+                .key("build_id");
+            let hex: Vec<u8> = module
+                .build_id
+                .iter()
+                .flat_map(|b| {
+                    [
+                        b"0123456789abcdef"[(b >> 4) as usize],
+                        b"0123456789abcdef"[(b & 15) as usize],
+                    ]
+                })
+                .collect();
             out.string(&hex).key("instrumented");
-            out.boolean(instrumented.iter().any(|pc| (module.start..module.end).contains(pc)));
+            out.boolean(
+                instrumented
+                    .iter()
+                    .any(|pc| (module.start..module.end).contains(pc)),
+            );
             if let Some(tls) = module.tls {
                 out.key("tls").number(tls as u64);
             }
@@ -168,7 +205,17 @@ pub fn own_path() -> Vec<u8> {
     let mut buffer = [0u8; 4096];
     // SAFETY: a terminated path and a buffer of that length.
     let n = unsafe {
-        sys::syscall(sys::nr::READLINK, [c"/proc/thread-self/exe".as_ptr() as usize, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0])
+        sys::syscall(
+            sys::nr::READLINK,
+            [
+                c"/proc/thread-self/exe".as_ptr() as usize,
+                buffer.as_mut_ptr() as usize,
+                buffer.len(),
+                0,
+                0,
+                0,
+            ],
+        )
     };
     let path = buffer[..n.max(0) as usize].to_vec();
     if n > 0 {
@@ -181,7 +228,9 @@ pub fn own_path() -> Vec<u8> {
 fn thread_pointer() -> usize {
     let pointer: usize;
     // SAFETY: the first word there is its own address, by the ABI.
-    unsafe { core::arch::asm!("mov {}, qword ptr fs:[0]", out(reg) pointer, options(nostack, readonly, preserves_flags)) };
+    unsafe {
+        core::arch::asm!("mov {}, qword ptr fs:[0]", out(reg) pointer, options(nostack, readonly, preserves_flags))
+    };
     pointer
 }
 
@@ -200,7 +249,9 @@ extern "C" fn each_module(info: *const PhdrInfo, size: usize, data: *mut c_void)
             tls: None,
         };
         if size >= size_of::<PhdrInfo>() && info.tls_data != 0 {
-            module.tls = thread_pointer().checked_sub(info.tls_data).filter(|&below| below < FARTHEST_TLS);
+            module.tls = thread_pointer()
+                .checked_sub(info.tls_data)
+                .filter(|&below| below < FARTHEST_TLS);
         }
         for phdr in phdrs {
             let at = info.addr + phdr.vaddr;
@@ -253,6 +304,11 @@ mod tests {
     #[test]
     fn damaged_notes_have_no_build_id() {
         assert_eq!(build_id(&[]), None);
-        assert_eq!(build_id(&[4, 0, 0, 0, 255, 255, 255, 127, 3, 0, 0, 0, b'G', b'N', b'U', 0]), None);
+        assert_eq!(
+            build_id(&[
+                4, 0, 0, 0, 255, 255, 255, 127, 3, 0, 0, 0, b'G', b'N', b'U', 0
+            ]),
+            None
+        );
     }
 }

@@ -51,7 +51,9 @@ impl Options {
     pub fn parse(&self, text: &[u8]) {
         for pair in text.split(|&c| c == b':' || c == b'\n') {
             let mut halves = pair.splitn(2, |&c| c == b'=');
-            let (Some(key), Some(value)) = (halves.next(), halves.next()) else { continue };
+            let (Some(key), Some(value)) = (halves.next(), halves.next()) else {
+                continue;
+            };
             let switch = match key {
                 b"races" => &self.races,
                 b"atomics" => &self.atomics,

@@ -60,7 +60,8 @@ impl AtWork {
     /// The strand begins to change cells of the block with these owners.
     #[inline(always)]
     pub fn begin(&self, at: &Owners) {
-        self.0.store(at as *const Owners as usize, Ordering::Relaxed);
+        self.0
+            .store(at as *const Owners as usize, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
     }
 
@@ -114,7 +115,12 @@ impl Owners {
             if slot >= OWNING_SLOTS || !barrier_works() {
                 self.change(rt, page, owner, SHARED);
             } else if owner == NOBODY {
-                let claimed = self.owner[page].compare_exchange(NOBODY, name(slot), Ordering::AcqRel, Ordering::Relaxed);
+                let claimed = self.owner[page].compare_exchange(
+                    NOBODY,
+                    name(slot),
+                    Ordering::AcqRel,
+                    Ordering::Relaxed,
+                );
                 if claimed.is_ok() {
                     return Right::Owner;
                 }
@@ -147,7 +153,8 @@ impl Owners {
     fn change(&self, rt: &Runtime, page: usize, from: u16, to: u16) {
         self.changing.lock();
         if from == NOBODY {
-            let _ = self.owner[page].compare_exchange(NOBODY, to, Ordering::AcqRel, Ordering::Relaxed);
+            let _ =
+                self.owner[page].compare_exchange(NOBODY, to, Ordering::AcqRel, Ordering::Relaxed);
         } else if self.owner[page].load(Ordering::Acquire) == from && from < CHANGING {
             let mut taken = 0u32;
             for (i, owner) in self.owner.iter().enumerate() {

@@ -17,8 +17,8 @@ use crate::locks::{HeldLock, Mode};
 use crate::loss::Loss;
 use crate::runtime::Runtime;
 use crate::signal_state::{Kept, Mark, Running};
-use crate::sys;
 use crate::syncvar::{SyncId, SyncVar};
+use crate::sys;
 use crate::threads::ThreadId;
 
 /// How many lists a step can know to have read, and which bits of a list's word tell its place among them.
@@ -174,10 +174,25 @@ const _: () = {
     assert!(core::mem::offset_of!(Strand, read_lists) == 56);
 };
 
-const NO_SITE: Site = Site { place: Place(0), context: 0, seq: 0 };
-const NO_LOCK_STEP: (LockStep, LockSetId) =
-    (LockStep { set: LockSetId(0), lock: SyncId(0), taken_at: StackId(0), shared: false }, LockSetId(0));
-const NO_CALL: Call = Call { pc: 0, caller: StackId(0), callee: StackId(0) };
+const NO_SITE: Site = Site {
+    place: Place(0),
+    context: 0,
+    seq: 0,
+};
+const NO_LOCK_STEP: (LockStep, LockSetId) = (
+    LockStep {
+        set: LockSetId(0),
+        lock: SyncId(0),
+        taken_at: StackId(0),
+        shared: false,
+    },
+    LockSetId(0),
+);
+const NO_CALL: Call = Call {
+    pc: 0,
+    caller: StackId(0),
+    callee: StackId(0),
+};
 
 impl Strand {
     /// The strand of a thread that has none: it matches no cell, has no table and no room for frames, so every hook
@@ -224,12 +239,26 @@ impl Strand {
             kept: Kept::none(),
             handlers: Vec::new(),
             jumps: Vec::new(),
-            os: OsThread { tid: 0, stack_low: 0, stack_high: 0, tls_low: 0, tls_high: 0, once: 0, raising: 0 },
+            os: OsThread {
+                tid: 0,
+                stack_low: 0,
+                stack_high: 0,
+                tls_low: 0,
+                tls_high: 0,
+                once: 0,
+                raising: 0,
+            },
         }
     }
 
     /// A strand on `slot` whose last number there was `seq`, knowing what `clock` knows.
-    pub fn new(rt: &'static Runtime, slot: u16, seq: u64, clock: Clock, thread: ThreadId) -> Box<Strand> {
+    pub fn new(
+        rt: &'static Runtime,
+        slot: u16,
+        seq: u64,
+        clock: Clock,
+        thread: ThreadId,
+    ) -> Box<Strand> {
         let mut strand = Box::new(Strand::nobody());
         let frames: Vec<u64> = Vec::with_capacity(FIRST_FRAMES);
         let base = frames.leak().as_mut_ptr();
@@ -307,7 +336,12 @@ impl Strand {
 
     #[inline(always)]
     pub fn step(&self) -> Step<'_> {
-        Step { base: self.step_base, span: self.step_span, slot: self.slot, clock: &self.clock }
+        Step {
+            base: self.step_base,
+            span: self.step_span,
+            slot: self.slot,
+            clock: &self.clock,
+        }
     }
 
     /// The number of this place in the present step, a new one if the step has not been there.
@@ -325,8 +359,19 @@ impl Strand {
 
     #[inline(never)]
     fn new_number(&mut self, rt: &Runtime, place: Place, caller: StackId, index: usize) -> u64 {
-        let seq = self.append(rt, Record { place, caller, locks: self.locks });
-        self.sites[index] = Site { place, context: context(caller, self.locks), seq };
+        let seq = self.append(
+            rt,
+            Record {
+                place,
+                caller,
+                locks: self.locks,
+            },
+        );
+        self.sites[index] = Site {
+            place,
+            context: context(caller, self.locks),
+            seq,
+        };
         seq
     }
 
@@ -358,7 +403,11 @@ impl Strand {
 
     /// The strand took over knowledge from elsewhere: from here on its numbers stand for more.
     pub fn learned(&mut self, rt: &Runtime) {
-        let record = Record { place: Place::new(0, Touch::Learned, 0), caller: StackId(0), locks: LockSetId(0) };
+        let record = Record {
+            place: Place::new(0, Touch::Learned, 0),
+            caller: StackId(0),
+            locks: LockSetId(0),
+        };
         self.learned_at = self.append(rt, record);
     }
 
@@ -389,9 +438,14 @@ impl Strand {
     fn number_frames(&mut self, rt: &Runtime) {
         let mut depth = (self.frames_known as usize - self.frames_base as usize) / 8;
         let top = (self.frames_top as usize - self.frames_base as usize) / 8;
-        let mut caller = if depth == 0 { StackId(0) } else { self.stacks[depth - 1] };
+        let mut caller = if depth == 0 {
+            StackId(0)
+        } else {
+            self.stacks[depth - 1]
+        };
         if self.stacks.len() < top {
-            self.stacks.resize(top.next_power_of_two().max(64), StackId(0));
+            self.stacks
+                .resize(top.next_power_of_two().max(64), StackId(0));
         }
         while depth < top {
             // SAFETY: frames up to the top were pushed.
@@ -465,7 +519,11 @@ impl Strand {
 
     /// An empty call stack, for a signal handler; the interrupted one, to be given to [`Self::restore_frames`].
     pub fn fresh_frames(&mut self, rt: &Runtime) -> SavedFrames {
-        let saved = SavedFrames { base: self.frames_base, top: self.frames_top, end: self.frames_end };
+        let saved = SavedFrames {
+            base: self.frames_base,
+            top: self.frames_top,
+            end: self.frames_end,
+        };
         let mut frames: Vec<u64> = Vec::new();
         if frames.try_reserve_exact(HANDLER_FRAMES).is_err() {
             rt.losses.count(Loss::DeepStack);
@@ -522,21 +580,38 @@ impl Strand {
     /// The strand holds one more lock; true if it may not have taken this one, here and with these others, before.
     #[inline]
     pub fn took_lock(&mut self, rt: &Runtime, lock: SyncId, mode: Mode, taken_at: StackId) -> bool {
-        let step = LockStep { set: self.locks, lock, taken_at, shared: mode == Mode::Shared };
+        let step = LockStep {
+            set: self.locks,
+            lock,
+            taken_at,
+            shared: mode == Mode::Shared,
+        };
         let index = step.index();
         let (cached, with) = self.lock_steps[index];
         if cached == step {
             self.locks = with;
             return false;
         }
-        self.locks = rt.lock_sets.with(self.locks, HeldLock { lock, mode, taken_at });
+        self.locks = rt.lock_sets.with(
+            self.locks,
+            HeldLock {
+                lock,
+                mode,
+                taken_at,
+            },
+        );
         self.lock_steps[index] = (step, self.locks);
         true
     }
 
     #[inline]
     pub fn gave_lock(&mut self, rt: &Runtime, lock: SyncId) {
-        let step = LockStep { set: self.locks, lock, taken_at: StackId(0), shared: false };
+        let step = LockStep {
+            set: self.locks,
+            lock,
+            taken_at: StackId(0),
+            shared: false,
+        };
         let index = step.index();
         let (cached, without) = self.unlock_steps[index];
         if cached == step {
@@ -566,11 +641,24 @@ impl Strand {
         // Reading the counter costs as much as all the rest: an unlock follows its lock closely enough, and so do a few
         // locks each other while nothing comes from another strand.
         self.notes = self.notes.wrapping_add(1);
-        let close = what == "unlock" || (what == "lock" && self.learned_at == self.noted_learned && !self.notes.is_multiple_of(8));
-        self.noted_at = if close && self.noted_at != 0 { self.noted_at + 1 } else { sys::cycles() };
+        let close = what == "unlock"
+            || (what == "lock"
+                && self.learned_at == self.noted_learned
+                && !self.notes.is_multiple_of(8));
+        self.noted_at = if close && self.noted_at != 0 {
+            self.noted_at + 1
+        } else {
+            sys::cycles()
+        };
         self.noted_learned = self.learned_at;
         if let Some(history) = self.history {
-            history.add_event(SyncEvent { at: self.seq, time: self.noted_at, what, object, stack });
+            history.add_event(SyncEvent {
+                at: self.seq,
+                time: self.noted_at,
+                what,
+                object,
+                stack,
+            });
         }
     }
 }

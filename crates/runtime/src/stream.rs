@@ -39,7 +39,8 @@ pub fn env(name: &[u8]) -> Option<&'static [u8]> {
         let mut at = environ;
         while !at.is_null() && !(*at).is_null() {
             let entry = sys::bytes_of(*at);
-            if entry.len() > name.len() && entry[name.len()] == b'=' && &entry[..name.len()] == name {
+            if entry.len() > name.len() && entry[name.len()] == b'=' && &entry[..name.len()] == name
+            {
                 return Some(&entry[name.len() + 1..]);
             }
             at = at.add(1);
@@ -75,35 +76,61 @@ fn keep_to_ourselves(fd: i32) {
 
 impl Stream {
     pub const fn new() -> Self {
-        Stream { fd: AtomicI32::new(UNCONNECTED), collector: AtomicU32::new(0), sending: Locked::new(()), shared: AtomicBool::new(false) }
+        Stream {
+            fd: AtomicI32::new(UNCONNECTED),
+            collector: AtomicU32::new(0),
+            sending: Locked::new(()),
+            shared: AtomicBool::new(false),
+        }
     }
 
     /// Connects if `deadheat run` started us, or if the options must be known before main.
     pub fn start(&self, rt: &Runtime) {
         // Looked up now: once the first thread has ended, or the program has locked itself in, it cannot be.
         modules::own_path();
-        if let Some(fd) = env(b"DEADHEAT_FD").and_then(|v| core::str::from_utf8(v).ok()?.parse::<i32>().ok()) {
+        if let Some(fd) =
+            env(b"DEADHEAT_FD").and_then(|v| core::str::from_utf8(v).ok()?.parse::<i32>().ok())
+        {
             self.fd.store(fd, Ordering::Release);
             keep_to_ourselves(fd);
             rt.options.parse(env(b"DEADHEAT_RT").unwrap_or_default());
             return self.greet(rt);
         }
         let set = |name| env(name).is_some_and(|v| !v.is_empty());
-        if crate::own_options().is_some() || set(b"DEADHEAT_OPTIONS") || set(b"TSAN_OPTIONS") || config_above() {
+        if crate::own_options().is_some()
+            || set(b"DEADHEAT_OPTIONS")
+            || set(b"TSAN_OPTIONS")
+            || config_above()
+        {
             self.connect(rt);
         }
     }
 
     fn greet(&self, rt: &Runtime) {
         let mut out = Json::new();
-        out.event("start").key("version").number(1).key("pid").number(sys::getpid() as u64);
-        out.key("exe").string(&modules::own_path()).key("cwd").string(&cwd()).key("argv").open(b'[');
+        out.event("start")
+            .key("version")
+            .number(1)
+            .key("pid")
+            .number(sys::getpid() as u64);
+        out.key("exe")
+            .string(&modules::own_path())
+            .key("cwd")
+            .string(&cwd())
+            .key("argv")
+            .open(b'[');
         for arg in arguments() {
             out.string(&arg);
         }
-        out.close(b']').key("runtime").text(env!("CARGO_PKG_VERSION")).end_line();
+        out.close(b']')
+            .key("runtime")
+            .text(env!("CARGO_PKG_VERSION"))
+            .end_line();
         if let Some(text) = crate::own_suppressions().filter(|text| !text.is_empty()) {
-            out.event("suppressions").key("text").string(text).end_line();
+            out.event("suppressions")
+                .key("text")
+                .string(text)
+                .end_line();
         }
         let own_options = crate::own_options();
         if let Some(text) = own_options {
@@ -176,7 +203,8 @@ impl Stream {
         }
         // One at a time: the kernel keeps what is sent at once together, and the other process sends, too.
         for line in bytes.split_inclusive(|&c| c == b'\n') {
-            if line.starts_with(b"{\"event\":\"fork\"") || line.starts_with(b"{\"event\":\"start\"") {
+            if line.starts_with(b"{\"event\":\"fork\"") || line.starts_with(b"{\"event\":\"start\"")
+            {
                 self.send_as_is(line);
             } else if let Some(rest) = line.strip_prefix(b"{") {
                 let mut tagged = Json::new();
@@ -230,9 +258,17 @@ impl Stream {
         // SAFETY: our own descriptor, our own child, a place for its status.
         unsafe {
             sys::syscall(nr::SHUTDOWN, [fd as usize, SHUT_WR, 0, 0, 0, 0]);
-            while sys::syscall(nr::WAIT4, [pid as usize, &raw mut status as usize, 0, 0, 0, 0]) == -4 {}
+            while sys::syscall(
+                nr::WAIT4,
+                [pid as usize, &raw mut status as usize, 0, 0, 0, 0],
+            ) == -4
+            {}
         }
-        let code = if status & 0x7f == 0 { status >> 8 & 0xff } else { 2 };
+        let code = if status & 0x7f == 0 {
+            status >> 8 & 0xff
+        } else {
+            2
+        };
         if code == 0 { None } else { Some(code) }
     }
 
@@ -278,7 +314,12 @@ fn read_line(fd: i32) -> Vec<u8> {
 fn cwd() -> Vec<u8> {
     let mut buffer = [0u8; 4096];
     // SAFETY: a buffer of that length.
-    let n = unsafe { sys::syscall(nr::GETCWD, [buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0, 0]) };
+    let n = unsafe {
+        sys::syscall(
+            nr::GETCWD,
+            [buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0, 0],
+        )
+    };
     // The kernel counts the terminating zero.
     buffer[..(n - 1).max(0) as usize].to_vec()
 }
@@ -287,7 +328,19 @@ fn arguments() -> Vec<Vec<u8>> {
     let mut text = Vec::new();
     let mut buffer = [0u8; 1024];
     // SAFETY: a terminated path.
-    let fd = unsafe { sys::syscall(nr::OPEN, [c"/proc/thread-self/cmdline".as_ptr() as usize, 0, 0, 0, 0, 0]) };
+    let fd = unsafe {
+        sys::syscall(
+            nr::OPEN,
+            [
+                c"/proc/thread-self/cmdline".as_ptr() as usize,
+                0,
+                0,
+                0,
+                0,
+                0,
+            ],
+        )
+    };
     if fd < 0 {
         return Vec::new();
     }
@@ -343,7 +396,8 @@ fn start_collector() -> Option<(i32, u32)> {
     let path = candidates().into_iter().find_map(|mut path| {
         path.push(0);
         // SAFETY: a terminated path.
-        let ok = unsafe { sys::syscall(nr::ACCESS, [path.as_ptr() as usize, X_OK, 0, 0, 0, 0]) } == 0;
+        let ok =
+            unsafe { sys::syscall(nr::ACCESS, [path.as_ptr() as usize, X_OK, 0, 0, 0, 0]) } == 0;
         if ok { Some(path) } else { None }
     })?;
     const AF_UNIX: usize = 1;
@@ -352,10 +406,29 @@ fn start_collector() -> Option<(i32, u32)> {
     const SYS_DUP2: usize = 33;
     let mut ends = [0i32; 2];
     // SAFETY: a place for two descriptors.
-    if unsafe { sys::syscall(nr::SOCKETPAIR, [AF_UNIX, SOCK_STREAM_CLOEXEC, 0, ends.as_mut_ptr() as usize, 0, 0]) } < 0 {
+    if unsafe {
+        sys::syscall(
+            nr::SOCKETPAIR,
+            [
+                AF_UNIX,
+                SOCK_STREAM_CLOEXEC,
+                0,
+                ends.as_mut_ptr() as usize,
+                0,
+                0,
+            ],
+        )
+    } < 0
+    {
         return None;
     }
-    let args = [path.as_ptr() as usize, c"collect".as_ptr() as usize, c"--fd".as_ptr() as usize, c"3".as_ptr() as usize, 0];
+    let args = [
+        path.as_ptr() as usize,
+        c"collect".as_ptr() as usize,
+        c"--fd".as_ptr() as usize,
+        c"3".as_ptr() as usize,
+        0,
+    ];
     // SAFETY: the child uses only system calls between fork and exec, on memory that was made before.
     let pid = unsafe { sys::syscall(SYS_FORK, [0; 6]) };
     if pid == 0 {
@@ -368,11 +441,25 @@ fn start_collector() -> Option<(i32, u32)> {
                 theirs = 500;
             }
             sys::syscall(SYS_DUP2, [theirs, 3, 0, 0, 0, 0]);
-            sys::syscall(nr::EXECVE, [path.as_ptr() as usize, args.as_ptr() as usize, environ as usize, 0, 0, 0]);
+            sys::syscall(
+                nr::EXECVE,
+                [
+                    path.as_ptr() as usize,
+                    args.as_ptr() as usize,
+                    environ as usize,
+                    0,
+                    0,
+                    0,
+                ],
+            );
         }
         sys::exit_group(127);
     }
     // SAFETY: the child's end, which only the child needs.
     unsafe { sys::syscall(nr::CLOSE, [ends[1] as usize, 0, 0, 0, 0, 0]) };
-    if pid < 0 { None } else { Some((ends[0], pid as u32)) }
+    if pid < 0 {
+        None
+    } else {
+        Some((ends[0], pid as u32))
+    }
 }

@@ -5,8 +5,8 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::abi::tls;
-use crate::json::Json;
 use crate::intern::StackId;
+use crate::json::Json;
 use crate::runtime::RT;
 use crate::sys;
 use crate::threads::Sort;
@@ -38,7 +38,9 @@ pub fn start() {
         return;
     }
     if !RT.shadow.init() {
-        sys::die("there is no address space for the shadow table (16 GiB, none of it used): try 'ulimit -v unlimited'");
+        sys::die(
+            "there is no address space for the shadow table (16 GiB, none of it used): try 'ulimit -v unlimited'",
+        );
     }
     let main = RT.threads.create(&RT, None, Sort::Thread, StackId(0));
     let s = RT.threads.begin(&RT, main);
@@ -78,12 +80,24 @@ pub fn finish() -> Option<i32> {
     RT.findings.tell_counts(&RT);
     let mut out = Json::new();
     for (loss, count) in RT.losses.all() {
-        out.event("loss").key("what").text(loss.sentence()).key("count").number(count).end_line();
+        out.event("loss")
+            .key("what")
+            .text(loss.sentence())
+            .key("count")
+            .number(count)
+            .end_line();
     }
     if RT.options.stats.on() {
-        out.event("stats").key("shadow_bytes").number(RT.shadow.bytes() as u64);
-        out.key("history_bytes").number(RT.histories.bytes.load(Ordering::Relaxed));
-        out.key("stacks").number(RT.stacks.len() as u64).key("slots").number(RT.threads.slots_used() as u64).end_line();
+        out.event("stats")
+            .key("shadow_bytes")
+            .number(RT.shadow.bytes() as u64);
+        out.key("history_bytes")
+            .number(RT.histories.bytes.load(Ordering::Relaxed));
+        out.key("stacks")
+            .number(RT.stacks.len() as u64)
+            .key("slots")
+            .number(RT.threads.slots_used() as u64)
+            .end_line();
     }
     if RT.stream.connected() || !out.bytes.is_empty() {
         RT.modules.announce(&mut out);

@@ -32,13 +32,27 @@ extern "C" fn slow_write(addr: usize, pc: u64, size: usize) {
 }
 
 /// The fast path found the cell, but nothing there that settles the access.
-unsafe extern "C" fn unsettled(addr: usize, need: u64, s: &mut Strand, cell: *mut Cell, pc: u64, kind: u64) {
+unsafe extern "C" fn unsettled(
+    addr: usize,
+    need: u64,
+    s: &mut Strand,
+    cell: *mut Cell,
+    pc: u64,
+    kind: u64,
+) {
     // SAFETY: the fast path got strand and cell where everybody gets them.
     unsafe { access::unsettled(&RT, s, addr, cell, need, pc, kind) };
 }
 
 /// The same for two whole cells in a row, of which one at least is not settled.
-unsafe extern "C" fn unsettled_wide(addr: usize, need: u64, s: &mut Strand, cell: *mut Cell, pc: u64, kind: u64) {
+unsafe extern "C" fn unsettled_wide(
+    addr: usize,
+    need: u64,
+    s: &mut Strand,
+    cell: *mut Cell,
+    pc: u64,
+    kind: u64,
+) {
     // SAFETY: as above; both cells lie in one block.
     unsafe { access::unsettled_wide(&RT, s, addr, cell, need, pc, kind) };
 }
@@ -97,24 +111,50 @@ macro_rules! check_cell {
     };
     ($cell:literal, $a:literal, $likely:literal, $b:literal, $other:literal, $else:literal) => {
         concat!(
-            "mov ", $a, ", qword ptr [rax + ", $cell, " + ", $likely, "]
-             mov ", $b, ", qword ptr [rax + ", $cell, " + ", $other, "]
-             mov r9, ", $a, "
+            "mov ",
+            $a,
+            ", qword ptr [rax + ",
+            $cell,
+            " + ",
+            $likely,
+            "]
+             mov ",
+            $b,
+            ", qword ptr [rax + ",
+            $cell,
+            " + ",
+            $other,
+            "]
+             mov r9, ",
+            $a,
+            "
              and r9, rsi
              cmp r9, rsi
              jne 2f
-             sub ", $a, ", qword ptr [rdx]
-             cmp ", $a, ", qword ptr [rdx + 8]
+             sub ",
+            $a,
+            ", qword ptr [rdx]
+             cmp ",
+            $a,
+            ", qword ptr [rdx + 8]
              jb 3f
              2:
-             mov r9, ", $b, "
+             mov r9, ",
+            $b,
+            "
              and r9, rsi
              cmp r9, rsi
-             jne ", $else, "
-             mov r9, ", $b, "
+             jne ",
+            $else,
+            "
+             mov r9, ",
+            $b,
+            "
              sub r9, qword ptr [rdx]
              cmp r9, qword ptr [rdx + 8]
-             jae ", $else, "
+             jae ",
+            $else,
+            "
              3:
             "
         )
@@ -124,13 +164,17 @@ macro_rules! check_cell {
 /// The ways out of the fast path: 8 with the cell in rax, 9 without.
 macro_rules! slow_tail {
     ($size:literal) => {
-        concat!("8: mov rcx, rax
+        concat!(
+            "8: mov rcx, rax
                  mov r8, qword ptr [rsp]
                  movabs r9, {place}
                  jmp {unsettled}
                  9: mov rsi, qword ptr [rsp]
-                 mov edx, ", $size, "
-                 jmp {slow}")
+                 mov edx, ",
+            $size,
+            "
+                 jmp {slow}"
+        )
     };
 }
 

@@ -18,7 +18,8 @@ fn look(call: &mut Call) {
     {
         s.enter();
         let loaded = modules::loaded();
-        RT.stream.compose(&RT, |out| RT.modules.announce_these(loaded, out));
+        RT.stream
+            .compose(&RT, |out| RT.modules.announce_these(loaded, out));
         leave(s);
     }
 }

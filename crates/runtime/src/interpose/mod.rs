@@ -22,8 +22,8 @@ pub mod cancel;
 pub mod condvar;
 pub mod cxx_new;
 pub mod descriptors;
-pub mod environment;
 pub mod dl;
+pub mod environment;
 pub mod exit;
 pub mod files;
 pub mod fork;
@@ -272,7 +272,14 @@ impl Call {
             s.push_frame(&RT, pc);
             access::leave(s);
         }
-        Call { strand, here, pc, depth, outer, nested: cfg!(feature = "wrap") && outer > 0 }
+        Call {
+            strand,
+            here,
+            pc,
+            depth,
+            outer,
+            nested: cfg!(feature = "wrap") && outer > 0,
+        }
     }
 
     /// Runs `f` for what the caller's line itself does, without a frame of its own. `tls::caller` must be set.
@@ -282,7 +289,14 @@ impl Call {
         if let Some(strand) = tls::me().filter(|s| s.inside == 0) {
             let depth = strand.depth();
             let outer = strand.interposed;
-            f(&mut Call { strand: Some(strand), here: pc, pc, depth, outer, nested: false });
+            f(&mut Call {
+                strand: Some(strand),
+                here: pc,
+                pc,
+                depth,
+                outer,
+                nested: false,
+            });
         }
     }
 

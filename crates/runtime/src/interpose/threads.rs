@@ -139,7 +139,9 @@ unsafe extern "C" fn thread_end(round: *mut c_void) {
 fn release_held(s: &mut Strand) {
     let held: Vec<_> = RT.lock_sets.iter(s.locks).collect();
     for held in held {
-        let Some((addr, _, _)) = RT.syncs.describe(held.lock) else { continue };
+        let Some((addr, _, _)) = RT.syncs.describe(held.lock) else {
+            continue;
+        };
         if let Some(var) = RT.syncs.find(s, addr as usize) {
             var.with(|state| {
                 if state.id == held.lock {
@@ -165,7 +167,9 @@ pub(crate) fn create(
     call.see_through_library();
     // Before the new thread begins, so that it may read its own handle.
     call.writes(out.cast(), size_of::<usize>());
-    let Some(s) = call.strand() else { return EAGAIN };
+    let Some(s) = call.strand() else {
+        return EAGAIN;
+    };
     s.enter();
     let at = s.stack_at(&RT, here);
     let thread = RT.threads.create(&RT, Some(s), Sort::Thread, at);
@@ -173,7 +177,11 @@ pub(crate) fn create(
         RT.threads.with(thread, |t| t.fate = Fate::Detached);
     }
     s.note("create", SyncId(thread.0), at);
-    let birth = Box::into_raw(Box::new(Birth { routine, arg, thread }));
+    let birth = Box::into_raw(Box::new(Birth {
+        routine,
+        arg,
+        thread,
+    }));
     let result = real(out, birth.cast());
     if result == 0 {
         // SAFETY: the program's place for the handle, which the C library has just written.
@@ -193,20 +201,34 @@ pub(crate) fn create(
 }
 
 /// Waits for the end of a thread through `real`, which returns 0 if it saw it. `forever`: it does not come back before.
-pub(crate) fn join(call: &mut Call, handle: usize, forever: bool, real: impl FnOnce() -> c_int) -> c_int {
+pub(crate) fn join(
+    call: &mut Call,
+    handle: usize,
+    forever: bool,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
     let here = call.here;
-    let Some(s) = call.strand() else { return real() };
+    let Some(s) = call.strand() else {
+        return real();
+    };
     s.enter();
     let at = s.stack_at(&RT, here);
     let thread = RT.threads.by_handle(handle);
-    let running = thread.is_some_and(|id| id != s.thread && RT.threads.with(id, |t| t.life != Life::Finished));
+    let running = thread
+        .is_some_and(|id| id != s.thread && RT.threads.with(id, |t| t.life != Life::Finished));
     let waits = forever && running;
     if let (true, Some(id)) = (waits, thread) {
         RT.waits.begin(&RT, s, For::End(id), at);
     }
     leave(s);
-    let result = if waits { cancel::guarded(&mut (), join_cancelled, real) } else { real() };
-    let Some(s) = call.strand() else { return result };
+    let result = if waits {
+        cancel::guarded(&mut (), join_cancelled, real)
+    } else {
+        real()
+    };
+    let Some(s) = call.strand() else {
+        return result;
+    };
     s.enter();
     if waits {
         RT.waits.end(s);
@@ -247,7 +269,12 @@ pub(crate) fn rename(s: &mut Strand, id: ThreadId, name: &[u8]) {
     });
     if announced {
         let mut out = Json::new();
-        out.event("thread-name").key("id").number(id.0 as u64).key("name").string(name).end_line();
+        out.event("thread-name")
+            .key("id")
+            .number(id.0 as u64)
+            .key("name")
+            .string(name)
+            .end_line();
         RT.stream.lines(&RT, &out.bytes);
     }
     leave(s);
@@ -267,12 +294,28 @@ pub(crate) fn report_leaks(s: &mut Strand) {
     // Who ends the program cannot be joined, and who is waited for would have been.
     leaks.retain(|&(id, ..)| id != s.thread && !RT.waits.ends_awaited(id));
     for (id, parent, created) in leaks {
-        finding::report(&RT, s, "thread-leak", finding::key(&[0x1ea4, created.0 as u64]), |out, threads| {
-            threads.extend([id, parent]);
-            out.key("threads").numbers([id.0 as u64].into_iter());
-            misuse::stacks(&RT, out, &[Line { label: b"created here", thread: id, stack: created, lock: SyncId(0) }]);
-            out.key("text").text("the thread was neither joined nor detached when the program ended");
-        });
+        finding::report(
+            &RT,
+            s,
+            "thread-leak",
+            finding::key(&[0x1ea4, created.0 as u64]),
+            |out, threads| {
+                threads.extend([id, parent]);
+                out.key("threads").numbers([id.0 as u64].into_iter());
+                misuse::stacks(
+                    &RT,
+                    out,
+                    &[Line {
+                        label: b"created here",
+                        thread: id,
+                        stack: created,
+                        lock: SyncId(0),
+                    }],
+                );
+                out.key("text")
+                    .text("the thread was neither joined nor detached when the program ended");
+            },
+        );
     }
 }
 

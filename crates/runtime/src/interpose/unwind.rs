@@ -43,7 +43,11 @@ unsafe extern "C" fn visit(context: *mut c_void, found: *mut c_void) -> c_int {
         return STOP;
     }
     found.callers.push(ip);
-    if RT.modules.is_instrumented(ip) { STOP } else { GO_ON }
+    if RT.modules.is_instrumented(ip) {
+        STOP
+    } else {
+        GO_ON
+    }
 }
 
 /// The calls between the library that calls here and the program, innermost first; none if the program itself calls or
@@ -52,21 +56,39 @@ fn callers(from: u64) -> Vec<u64> {
     if RT.modules.is_instrumented(from) {
         return Vec::new();
     }
-    let (walk, get_ip) = (super::find_real("_Unwind_Backtrace\0"), super::find_real("_Unwind_GetIP\0"));
+    let (walk, get_ip) = (
+        super::find_real("_Unwind_Backtrace\0"),
+        super::find_real("_Unwind_GetIP\0"),
+    );
     if walk.is_null() || get_ip.is_null() {
         return Vec::new();
     }
     // SAFETY: the unwinder's functions have these types on every platform.
     let (walk, get_ip) = unsafe {
         (
-            core::mem::transmute::<*mut c_void, unsafe extern "C" fn(Visit, *mut c_void) -> c_int>(walk),
+            core::mem::transmute::<*mut c_void, unsafe extern "C" fn(Visit, *mut c_void) -> c_int>(
+                walk,
+            ),
             core::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void) -> usize>(get_ip),
         )
     };
-    let mut found = Found { from, callers: Vec::new(), begun: false, get_ip };
+    let mut found = Found {
+        from,
+        callers: Vec::new(),
+        begun: false,
+        get_ip,
+    };
     // SAFETY: the callback gets `found`, which outlives the call.
     unsafe { walk(visit, (&raw mut found).cast()) };
-    if found.callers.last().is_some_and(|&ip| RT.modules.is_instrumented(ip)) { found.callers } else { Vec::new() }
+    if found
+        .callers
+        .last()
+        .is_some_and(|&ip| RT.modules.is_instrumented(ip))
+    {
+        found.callers
+    } else {
+        Vec::new()
+    }
 }
 
 impl Call {
