@@ -17,8 +17,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use deadheat_detect::entry::{self, Entry, LIST, LOCK, MASK};
 
-pub use self::list::after_fork;
 use self::list::Sort;
+pub use self::list::after_fork;
 pub use self::memo::{Memo, Words};
 use crate::clock::Clock;
 use crate::sys;
@@ -52,7 +52,11 @@ pub struct Races {
 }
 
 impl Races {
-    pub const NONE: Races = Races { older: [Entry::EMPTY; MOST_RACES], count: 0, bytes: 0 };
+    pub const NONE: Races = Races {
+        older: [Entry::EMPTY; MOST_RACES],
+        count: 0,
+        bytes: 0,
+    };
 
     #[inline(always)]
     pub fn clear(&mut self) {
@@ -68,7 +72,9 @@ impl Races {
         unsafe {
             let count = core::ptr::read_volatile(&raw const (*races).count).min(MOST_RACES);
             for i in 0..count {
-                f(core::ptr::read_volatile((&raw const (*races).older).cast::<Entry>().add(i)));
+                f(core::ptr::read_volatile(
+                    (&raw const (*races).older).cast::<Entry>().add(i),
+                ));
             }
         }
     }
@@ -127,7 +133,11 @@ pub unsafe fn already_recorded(cell: *const Cell, step: &Step, need: u64) -> Bee
     if entry::same_step_covers(first, step.base, step.span, need) {
         return Been::Here;
     }
-    if first & (LIST | LOCK) == LIST { list_has(cell, first, step, need) } else { Been::Never }
+    if first & (LIST | LOCK) == LIST {
+        list_has(cell, first, step, need)
+    } else {
+        Been::Never
+    }
 }
 
 #[inline(never)]
@@ -136,13 +146,21 @@ fn list_has(cell: &Cell, first: u64, step: &Step, need: u64) -> Been {
     let list = unsafe { list::named_by(first) };
     let version = list.version.load(Ordering::Acquire);
     let len = list.believable_len();
-    if !(0..len).any(|i| entry::same_step_covers(list.item(i).load(Ordering::Relaxed), step.base, step.span, need)) {
+    if !(0..len).any(|i| {
+        entry::same_step_covers(
+            list.item(i).load(Ordering::Relaxed),
+            step.base,
+            step.span,
+            need,
+        )
+    }) {
         return Been::Never;
     }
     if list.sort() == Sort::Common {
         return Been::InList(first);
     }
-    let unchanged = cell.first.load(Ordering::Acquire) == first && list.version.load(Ordering::Acquire) == version;
+    let unchanged = cell.first.load(Ordering::Acquire) == first
+        && list.version.load(Ordering::Acquire) == version;
     if unchanged { Been::Here } else { Been::Never }
 }
 
@@ -168,11 +186,23 @@ pub unsafe fn replace_own(cell: *const Cell, new: Entry) -> bool {
     let cell = unsafe { &*cell };
     let first = cell.first.load(Ordering::Relaxed);
     let second = cell.second.load(Ordering::Relaxed);
-    let ours = |word: u64| word == 0 || (Entry(word).slot() == new.slot() && word & (LIST | LOCK) == 0 && word & MASK & !new.0 == 0);
+    let ours = |word: u64| {
+        word == 0
+            || (Entry(word).slot() == new.slot()
+                && word & (LIST | LOCK) == 0
+                && word & MASK & !new.0 == 0)
+    };
     if !ours(first) || !ours(second) {
         return false;
     }
-    cell.set(Right::Owner, second, Words { first: new.0, second: 0 });
+    cell.set(
+        Right::Owner,
+        second,
+        Words {
+            first: new.0,
+            second: 0,
+        },
+    );
     true
 }
 
@@ -193,7 +223,12 @@ pub unsafe fn has_list(cell: *const Cell) -> bool {
 #[cfg(test)]
 pub unsafe fn words(cell: *const Cell) -> Words {
     // SAFETY: by the contract.
-    unsafe { Words { first: (*cell).first.load(Ordering::Acquire), second: (*cell).second.load(Ordering::Acquire) } }
+    unsafe {
+        Words {
+            first: (*cell).first.load(Ordering::Acquire),
+            second: (*cell).second.load(Ordering::Acquire),
+        }
+    }
 }
 
 /// By what right a cell is changed.
@@ -211,7 +246,14 @@ pub enum Right {
 /// `cell` must be a cell of the shadow, the caller must be inside the runtime (no signal handler runs meanwhile) and have
 /// the right that he claims.
 #[inline(always)]
-pub unsafe fn record(cell: *const Cell, right: Right, memo: &mut Memo, step: &Step, new: Entry, races: &mut Races) {
+pub unsafe fn record(
+    cell: *const Cell,
+    right: Right,
+    memo: &mut Memo,
+    step: &Step,
+    new: Entry,
+    races: &mut Races,
+) {
     // SAFETY: by the contract.
     let cell = unsafe { &*cell };
     let first = match right {
@@ -226,7 +268,10 @@ pub unsafe fn record(cell: *const Cell, right: Right, memo: &mut Memo, step: &St
     let a = judge(Entry(first), step, new, whole, races);
     let b = judge(Entry(second), step, new, whole, races);
     let after = match (a, b) {
-        (Fate::Gone, Fate::Gone) => Words { first: whole.0, second: 0 },
+        (Fate::Gone, Fate::Gone) => Words {
+            first: whole.0,
+            second: 0,
+        },
         (Fate::Gone, Fate::Stays) => pair(whole.0, second),
         (Fate::Stays, Fate::Gone) => pair(whole.0, first),
         (Fate::Stays, Fate::Stays) => to_list(memo, Words { first, second }, new.0),
@@ -240,7 +285,13 @@ pub unsafe fn record(cell: *const Cell, right: Right, memo: &mut Memo, step: &St
 /// # Safety
 /// As for [`record`].
 #[inline(always)]
-pub unsafe fn record_ordered(cell: *const Cell, right: Right, slot: u16, clock: &Clock, new: u64) -> bool {
+pub unsafe fn record_ordered(
+    cell: *const Cell,
+    right: Right,
+    slot: u16,
+    clock: &Clock,
+    new: u64,
+) -> bool {
     // SAFETY: by the contract.
     let cell = unsafe { &*cell };
     let first = match right {
@@ -256,7 +307,9 @@ pub unsafe fn record_ordered(cell: *const Cell, right: Right, slot: u16, clock: 
     let second = cell.second.load(Ordering::Relaxed);
     let ordered = |word: u64| {
         let old = Entry(word);
-        word == 0 || (old.slot() == slot || old.covered_by(clock.get(old.slot()))) && (word ^ new) & !MASK != 0
+        word == 0
+            || (old.slot() == slot || old.covered_by(clock.get(old.slot())))
+                && (word ^ new) & !MASK != 0
     };
     if first & (LIST | LOCK) != 0 || !ordered(first) || !ordered(second) {
         return unlock();
@@ -264,7 +317,10 @@ pub unsafe fn record_ordered(cell: *const Cell, right: Right, slot: u16, clock: 
     let first_gone = entry::subsumes(Entry(new), Entry(first), true);
     let second_gone = entry::subsumes(Entry(new), Entry(second), true);
     let after = match (first_gone, second_gone) {
-        (true, true) => Words { first: new, second: 0 },
+        (true, true) => Words {
+            first: new,
+            second: 0,
+        },
         (true, false) => pair(new, second),
         (false, true) => pair(new, first),
         (false, false) => return unlock(),
@@ -290,13 +346,27 @@ fn judge(old: Entry, step: &Step, new: Entry, whole: Entry, races: &mut Races) -
         // The race is told; from here on the newer access stands for both, if it touches as much.
         covered = true;
     }
-    if entry::subsumes(whole, old, covered) { Fate::Gone } else { Fate::Stays }
+    if entry::subsumes(whole, old, covered) {
+        Fate::Gone
+    } else {
+        Fate::Stays
+    }
 }
 
 /// Writes go first, reads second: most fast paths then need one comparison.
 #[inline(always)]
 fn pair(new: u64, old: u64) -> Words {
-    if new & entry::WRITE != 0 { Words { first: new, second: old } } else { Words { first: old, second: new } }
+    if new & entry::WRITE != 0 {
+        Words {
+            first: new,
+            second: old,
+        }
+    } else {
+        Words {
+            first: old,
+            second: new,
+        }
+    }
 }
 
 #[inline(never)]
@@ -313,14 +383,20 @@ fn listed(memo: &mut Memo, before: Words, new: u64, words: &[u64]) -> Words {
     if memo.hopeful()
         && let Some((list, found)) = list::common(words)
     {
-        let after = Words { first: list::word_of(list), second: newest };
+        let after = Words {
+            first: list::word_of(list),
+            second: newest,
+        };
         memo.remember(before, new, after);
         if found {
             memo.encourage();
         }
         return after;
     }
-    Words { first: list::word_of(list::make(words, Sort::Own)), second: newest }
+    Words {
+        first: list::word_of(list::make(words, Sort::Own)),
+        second: newest,
+    }
 }
 
 impl Cell {
@@ -347,7 +423,10 @@ impl Cell {
 fn lock(cell: &Cell) -> u64 {
     let seen = cell.first.load(Ordering::Relaxed);
     if seen & LOCK == 0
-        && cell.first.compare_exchange_weak(seen, seen | LOCK, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        && cell
+            .first
+            .compare_exchange_weak(seen, seen | LOCK, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
     {
         return seen;
     }
@@ -360,7 +439,10 @@ fn lock_contended(cell: &Cell) -> u64 {
     loop {
         let seen = cell.first.load(Ordering::Relaxed);
         if seen & LOCK == 0
-            && cell.first.compare_exchange_weak(seen, seen | LOCK, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            && cell
+                .first
+                .compare_exchange_weak(seen, seen | LOCK, Ordering::Acquire, Ordering::Relaxed)
+                .is_ok()
         {
             return seen;
         }
@@ -377,7 +459,15 @@ const LONGEST_COMMON: usize = 64;
 
 /// `first` is the cell's first word; for a locker the cell is locked, and an owner locks it here if its list is own.
 #[inline(never)]
-fn record_in_list(cell: &Cell, first: u64, right: Right, memo: &mut Memo, step: &Step, new: Entry, races: &mut Races) {
+fn record_in_list(
+    cell: &Cell,
+    first: u64,
+    right: Right,
+    memo: &mut Memo,
+    step: &Step,
+    new: Entry,
+    races: &mut Races,
+) {
     if first & (LIST | LOCK) == LIST {
         // A common list never changes, so neither does what becomes of it: most cells end here.
         if let Some(after) = memo.recall(Words { first, second: 0 }, new.0) {
@@ -385,18 +475,40 @@ fn record_in_list(cell: &Cell, first: u64, right: Right, memo: &mut Memo, step: 
         }
     }
     // SAFETY: a word with LIST set names a list.
-    let common = first & (LIST | LOCK) == LIST && unsafe { list::named_by(first) }.sort() == Sort::Common;
-    let first = if right == Right::Owner && !common { lock(cell) } else { first };
+    let common =
+        first & (LIST | LOCK) == LIST && unsafe { list::named_by(first) }.sort() == Sort::Common;
+    let first = if right == Right::Owner && !common {
+        lock(cell)
+    } else {
+        first
+    };
     record_locked(cell, first, memo, step, new, races);
 }
 
-fn record_locked(cell: &Cell, first: u64, memo: &mut Memo, step: &Step, new: Entry, races: &mut Races) {
+fn record_locked(
+    cell: &Cell,
+    first: u64,
+    memo: &mut Memo,
+    step: &Step,
+    new: Entry,
+    races: &mut Races,
+) {
     if first & LIST == 0 {
         // It was a list, or locked, before we had the lock: judge the pair that it is now.
         let second = cell.second.load(Ordering::Relaxed);
         let mut words = [0u64; 3];
         let count = judge_all(&[first, second], step, new, races, &mut words);
-        return cell.set(Right::Locker, 0, words_after(memo, Words { first, second }, new.0, &words[..count], races.count));
+        return cell.set(
+            Right::Locker,
+            0,
+            words_after(
+                memo,
+                Words { first, second },
+                new.0,
+                &words[..count],
+                races.count,
+            ),
+        );
     }
     // SAFETY: the word names a list.
     let list = unsafe { list::named_by(first) };
@@ -410,7 +522,17 @@ fn record_locked(cell: &Cell, first: u64, memo: &mut Memo, step: &Step, new: Ent
     }
     let mut words = [0u64; LONGEST_COMMON + 1];
     let count = judge_all(&old[..len], step, new, races, &mut words);
-    cell.set(Right::Locker, 0, words_after(memo, Words { first, second: 0 }, new.0, &words[..count], races.count));
+    cell.set(
+        Right::Locker,
+        0,
+        words_after(
+            memo,
+            Words { first, second: 0 },
+            new.0,
+            &words[..count],
+            races.count,
+        ),
+    );
 }
 
 /// The entries of `old` that stay beside `new`, and `new` last; how many.
@@ -430,17 +552,32 @@ fn judge_all(old: &[u64], step: &Step, new: Entry, races: &mut Races, words: &mu
 /// `new` together with the entry of the same number and kind, if there is one: then they are one access to more bytes.
 #[inline(always)]
 fn merged(old: impl Iterator<Item = u64>, new: Entry) -> Entry {
-    Entry(old.filter(|word| (word ^ new.0) & !MASK == 0).fold(new.0, |all, word| all | word))
+    Entry(
+        old.filter(|word| (word ^ new.0) & !MASK == 0)
+            .fold(new.0, |all, word| all | word),
+    )
 }
 
 /// The cell's words for these entries.
 fn words_after(memo: &mut Memo, before: Words, new: u64, words: &[u64], races: usize) -> Words {
     match *words {
-        [only] => remembered(memo, before, new, Words { first: only, second: 0 }, races),
+        [only] => remembered(
+            memo,
+            before,
+            new,
+            Words {
+                first: only,
+                second: 0,
+            },
+            races,
+        ),
         [old, last] => remembered(memo, before, new, pair(last, old), races),
         _ if words.len() > LONGEST_COMMON || races > 0 => {
             let list = list::make(words, Sort::Own);
-            Words { first: list::word_of(list), second: words[words.len() - 1] }
+            Words {
+                first: list::word_of(list),
+                second: words[words.len() - 1],
+            }
         }
         _ => listed(memo, before, new, words),
     }
@@ -455,9 +592,18 @@ fn remembered(memo: &mut Memo, before: Words, new: u64, after: Words, races: usi
 }
 
 /// The cell is locked and its list its own: changed in place.
-fn record_in_own(cell: &Cell, list: &'static list::List, step: &Step, new: Entry, races: &mut Races) {
+fn record_in_own(
+    cell: &Cell,
+    list: &'static list::List,
+    step: &Step,
+    new: Entry,
+    races: &mut Races,
+) {
     let mut kept = 0;
-    let whole = merged((0..list.len()).map(|i| list.item(i).load(Ordering::Relaxed)), new);
+    let whole = merged(
+        (0..list.len()).map(|i| list.item(i).load(Ordering::Relaxed)),
+        new,
+    );
     for i in 0..list.len() {
         let old = list.item(i).load(Ordering::Relaxed);
         if judge(Entry(old), step, new, whole, races) == Fate::Stays {
@@ -467,17 +613,46 @@ fn record_in_own(cell: &Cell, list: &'static list::List, step: &Step, new: Entry
     }
     let last = whole.0;
     if kept <= 1 {
-        let old = if kept == 1 { list.item(0).load(Ordering::Relaxed) } else { 0 };
+        let old = if kept == 1 {
+            list.item(0).load(Ordering::Relaxed)
+        } else {
+            0
+        };
         list::free(list);
-        return cell.set(Right::Locker, 0, if kept == 1 { pair(last, old) } else { Words { first: last, second: 0 } });
+        return cell.set(
+            Right::Locker,
+            0,
+            if kept == 1 {
+                pair(last, old)
+            } else {
+                Words {
+                    first: last,
+                    second: 0,
+                }
+            },
+        );
     }
     if list.has_room(kept) {
         list.item(kept).store(last, Ordering::Relaxed);
         list.set_len(kept + 1);
-        return cell.set(Right::Locker, 0, Words { first: list::word_of(list), second: last });
+        return cell.set(
+            Right::Locker,
+            0,
+            Words {
+                first: list::word_of(list),
+                second: last,
+            },
+        );
     }
     list.set_len(kept);
-    cell.set(Right::Locker, 0, Words { first: list::word_of(list::grow(list, last)), second: last });
+    cell.set(
+        Right::Locker,
+        0,
+        Words {
+            first: list::word_of(list::grow(list, last)),
+            second: last,
+        },
+    );
 }
 
 /// Forgets all accesses to the bytes in `gone`. Nobody else may be using these bytes: they are about to become fresh.
@@ -527,9 +702,15 @@ fn forget_part(cell: &Cell, gone: u8) {
     }
     let after = match words[..count] {
         [] => Words::default(),
-        [only] => Words { first: only, second: 0 },
+        [only] => Words {
+            first: only,
+            second: 0,
+        },
         [a, b] => pair(a, b),
-        ref many => Words { first: list::word_of(list::make(many, Sort::Own)), second: many[0] },
+        ref many => Words {
+            first: list::word_of(list::make(many, Sort::Own)),
+            second: many[0],
+        },
     };
     cell.set(Right::Locker, 0, after);
 }
@@ -547,11 +728,21 @@ fn forget_in_own(cell: &Cell, list: &'static list::List, gone: u8) {
     let item = |i: usize| list.item(i).load(Ordering::Relaxed);
     let after = match kept {
         0 => Words::default(),
-        1 => Words { first: item(0), second: 0 },
+        1 => Words {
+            first: item(0),
+            second: 0,
+        },
         2 => pair(item(1), item(0)),
         _ => {
             list.set_len(kept);
-            return cell.set(Right::Locker, 0, Words { first: list::word_of(list), second: item(kept - 1) });
+            return cell.set(
+                Right::Locker,
+                0,
+                Words {
+                    first: list::word_of(list),
+                    second: item(kept - 1),
+                },
+            );
         }
     };
     list::free(list);
@@ -591,10 +782,16 @@ pub unsafe fn each_entry(cell: *const Cell, mut f: impl FnMut(Entry)) {
         }
         // SAFETY: a word with LIST set names a list.
         if first & LIST == 0 || unsafe { list::named_by(first) }.sort() == Sort::Common {
-            if cell.first.load(Ordering::Acquire) == first && cell.second.load(Ordering::Acquire) == second {
+            if cell.first.load(Ordering::Acquire) == first
+                && cell.second.load(Ordering::Acquire) == second
+            {
                 return each_word(first, second, f);
             }
-        } else if cell.first.compare_exchange(first, first | LOCK, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+        } else if cell
+            .first
+            .compare_exchange(first, first | LOCK, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+        {
             // Only while it names an own list may the cell be locked here: its page's owner, who changes pairs without
             // a lock, locks it then too.
             each_word(first, second, &mut f);
