@@ -151,11 +151,21 @@ fn leak(finding: &Finding, cwd: &str) -> String {
 }
 
 fn signal(finding: &Finding) -> String {
+    let called = finding
+        .stacks
+        .first()
+        .and_then(|entry| entry.stack.first())
+        .map(|frame| frame.function.as_str())
+        .filter(|name| !name.is_empty());
     let what = match &finding.detail {
         Some(detail) => detail.trim_end_matches('.').to_owned(),
         None => format!(
-            "{} calls a function that is not async-signal-safe",
-            actor(finding)
+            "{} calls {} that is not async-signal-safe",
+            actor(finding),
+            called.map_or_else(
+                || "a function".to_owned(),
+                |name| format!("`{name}` in a signal handler, a function")
+            )
         ),
     };
     format!(
@@ -196,9 +206,17 @@ impl Pair<'_> {
             .locks
             .iter()
             .find(|held| self.early.locks.iter().any(|other| other.id == held.id))?;
-        let writer = [self.late, self.early]
+        let mut writers = [self.late, self.early]
             .into_iter()
-            .find(|access| access.kind != AccessKind::Read && holds_for_reading(access, common))?;
+            .filter(|access| access.kind != AccessKind::Read && holds_for_reading(access, common));
+        let writer = writers.next()?;
+        if writers.next().is_some() {
+            return Some(format!(
+                "Both hold {}, but only for reading while they write: readers do not keep each other out. Take it for \
+                 writing in both places.",
+                words::lock(common)
+            ));
+        }
         Some(format!(
             "Both hold {}, but {} holds it only for reading while it {}: readers do not keep each other out. Take it \
              for writing there.",
