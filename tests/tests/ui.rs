@@ -16,12 +16,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 
-/// How many programs run at once unless `--test-threads` says otherwise.
-const AT_ONCE: usize = 2;
+/// How many programs run at once unless `--test-threads` says otherwise: some more than there are cores, because each
+/// waits now and then for a child to start or to be heard.
+fn at_once() -> usize {
+    std::thread::available_parallelism().map_or(2, std::num::NonZero::get) + 2
+}
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    arguments.test_threads.get_or_insert(AT_ONCE);
+    arguments.test_threads.get_or_insert_with(at_once);
     let trials = match trials(&arguments) {
         Ok(trials) => trials,
         Err(what) => {
