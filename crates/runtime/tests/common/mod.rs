@@ -15,8 +15,13 @@ pub fn library() -> PathBuf {
         .arg(here.join("../runtime-lib/Cargo.toml"))
         .arg("--target-dir")
         .arg(&target)
-        .status()
+        .output()
         .expect("cargo can be started");
-    assert!(built.success(), "the library does not build");
+    // The assembler's word on weak names fills pages; it is shown only if the build fails.
+    assert!(
+        built.status.success(),
+        "the library does not build:\n{}",
+        String::from_utf8_lossy(&built.stderr)
+    );
     target.join("release")
 }
