@@ -75,7 +75,7 @@ unit: ## the tests of all crates, but for the programs in tests/ui
 	@$(BROWSER) || export DEADHEAT_NO_BROWSER=1; set -x; $(TESTING) cargo test --workspace --locked --lib --bins --examples --test '[!u]*' --test 'u[!i]*' -- --quiet
 
 ui: tests-build ## the programs in tests/ui, with both compilers, and random ones
-	$(TESTING) DEADHEAT_BIN=$(abspath $(TARGET)/debug/deadheat) cargo test --workspace --locked --test ui -- --quiet
+	$(TESTING) DEADHEAT_BIN=$(abspath $(TARGET)/debug/deadheat) cargo test --workspace --locked --test ui
 
 docs: build ## write the pages that are made from the code
 	$(DEADHEAT) options-page > docs/options.md
