@@ -1,13 +1,13 @@
 //! Plain reads and writes, as the compiler announces them.
 //!
-//! The fast path is assembler, because only so it can hand on its caller's program counter and use no more than a dozen
-//! and a half instructions: find the cell, and return if one of its two words says that this step has been here with
+//! The fast path is assembler, because only so it can hand on its caller's program counter and keep to a few
+//! registers: find the cell, and return if one of its two words says that this step has been here with
 //! at least these bytes and this kind (`entry::same_step_covers`, which is its specification). All else is [`slow`].
 //! The instruction budget is checked by a test on the release library.
 
 use core::arch::naked_asm;
 
-use deadheat_detect::entry::{MASK, PLAIN, WRITE};
+use deadheat_detect::entry::{LIST, MASK, PLAIN, WRITE};
 
 use crate::abi::tls;
 use crate::access;
@@ -86,77 +86,87 @@ macro_rules! find_cell {
     };
 }
 
-/// Falls through if one of the words of the cell at rax + $cell is of this step and covers rsi; else jumps to 8, or
-/// to what $else says with the first word in r10. Looks at word $likely first.
+/// Goes on at label $done if one of the words of the cell at rax + $cell is of this step and covers rsi, else to $else with
+/// the first word in r10.
 macro_rules! check_cell {
-    (write, $cell:literal) => {
-        check_cell!($cell, "r8", "0", "r10", "8", "8f")
+    (write, $cell:literal, $done:literal, $else:literal) => {
+        check_cell!($cell, "", "r10", "r8", $done, $else)
     };
-    (read, $cell:literal) => {
-        concat!(
-            check_cell!($cell, "r8", "8", "r10", "0", "4f"),
-            // A list that this step is known to have read.
-            "jmp 3f
-             4:
-             mov r8, r10
-             shr r8, {lists_shift}
-             and r8d, {lists_mask}
-             cmp r10, qword ptr [rdx + r8*8 + 56]
-             jne 8f
-             test r10, r10
-             jz 8f
-             3:
-            "
+    // The first word of a cell with a list is no entry: only `check_list` can say something of it.
+    (read, $cell:literal, $done:literal, $else:literal) => {
+        check_cell!(
+            $cell,
+            concat!("test r10d, {list}\n jnz ", $else, "f"),
+            "r8",
+            "r10",
+            $done,
+            $else
         )
     };
-    ($cell:literal, $a:literal, $likely:literal, $b:literal, $other:literal, $else:literal) => {
+    ($cell:literal, $between:expr, $likely:literal, $other:literal, $done:literal, $else:literal) => {
         concat!(
-            "mov ",
-            $a,
-            ", qword ptr [rax + ",
+            "mov r10, qword ptr [rax + ",
             $cell,
-            " + ",
+            "]\n",
+            "mov r8, qword ptr [rax + ",
+            $cell,
+            " + 8]\n",
+            "mov r9, ",
             $likely,
-            "]
-             mov ",
-            $b,
-            ", qword ptr [rax + ",
-            $cell,
-            " + ",
+            "\n",
+            "and r9, rsi\n",
+            "cmp r9, rsi\n",
+            "jne 2f\n",
+            "sub ",
+            $likely,
+            ", qword ptr [rdx]\n",
+            "cmp ",
+            $likely,
+            ", qword ptr [rdx + 8]\n",
+            "jb ",
+            $done,
+            "f\n",
+            "2:\n",
+            $between,
+            "\n",
+            "mov r9, ",
             $other,
-            "]
-             mov r9, ",
-            $a,
-            "
-             and r9, rsi
-             cmp r9, rsi
-             jne 2f
-             sub ",
-            $a,
-            ", qword ptr [rdx]
-             cmp ",
-            $a,
-            ", qword ptr [rdx + 8]
-             jb 3f
-             2:
-             mov r9, ",
-            $b,
-            "
-             and r9, rsi
-             cmp r9, rsi
-             jne ",
+            "\n",
+            "and r9, rsi\n",
+            "cmp r9, rsi\n",
+            "jne ",
             $else,
-            "
-             mov r9, ",
-            $b,
-            "
-             sub r9, qword ptr [rdx]
-             cmp r9, qword ptr [rdx + 8]
-             jae ",
+            "f\n",
+            "mov r9, ",
+            $other,
+            "\n",
+            "sub r9, qword ptr [rdx]\n",
+            "cmp r9, qword ptr [rdx + 8]\n",
+            "jae ",
             $else,
-            "
-             3:
-            "
+            "f\n",
+            $done,
+            ":\n",
+        )
+    };
+}
+
+/// At label $here with a cell's first word in r10: back to $done if it names a list that this step is known to have read.
+macro_rules! check_list {
+    ($here:literal, $done:literal) => {
+        concat!(
+            $here,
+            ":\n",
+            "test r10d, {list}\n",
+            "jz 8f\n",
+            "mov r8, r10\n",
+            "shr r8, {lists_shift}\n",
+            "and r8d, {lists_mask}\n",
+            "cmp r10, qword ptr [rdx + r8*8 + 56]\n",
+            "je ",
+            $done,
+            "b\n",
+            "jmp 8f\n",
         )
     };
 }
@@ -195,11 +205,12 @@ macro_rules! small_hooks {
                 concat!("mov esi, ", $mask),
                 "shl esi, cl",
                 "or esi, {kind}",
-                check_cell!(read, "0"),
+                check_cell!(read, "0", "30", "40"),
                 "ret",
+                check_list!("40", "30"),
                 slow_tail!($size),
                 kind = const READ, slow = sym slow_read, unsettled = sym unsettled, place = const Place::new(0, Touch::Read, size($size)).0,
-                lists_shift = const READ_LISTS_SHIFT, lists_mask = const READ_LISTS - 1
+                lists_shift = const READ_LISTS_SHIFT, lists_mask = const READ_LISTS - 1, list = const LIST
             )
         }
         /// # Safety
@@ -216,7 +227,7 @@ macro_rules! small_hooks {
                 concat!("mov esi, ", $mask),
                 "shl esi, cl",
                 "or esi, {kind}",
-                check_cell!(write, "0"),
+                check_cell!(write, "0", "30", "8"),
                 "ret",
                 slow_tail!($size),
                 kind = const WRITTEN, slow = sym slow_write, unsettled = sym unsettled, place = const Place::new(0, Touch::Write, size($size)).0
@@ -232,7 +243,7 @@ small_hooks! {
 }
 
 macro_rules! whole_hooks {
-    ($($read:ident $write:ident, $unsettled:ident, $size:literal, $($cell:literal),* $(, not in the last cell: $edge:literal)?;)*) => { $(
+    ($($read:ident $write:ident, $unsettled:ident, $size:literal, $($cell:literal $done:literal $list:literal),* $(, not in the last cell: $edge:literal)?;)*) => { $(
         /// # Safety
         /// For the compiler's instrumentation only: called right before the access, so that the memory is the program's.
         #[unsafe(naked)]
@@ -244,11 +255,12 @@ macro_rules! whole_hooks {
                 "jnz 9f",
                 $(concat!("cmp ecx, ", $edge), "je 9f",)?
                 "mov esi, {need}",
-                $(check_cell!(read, $cell),)*
+                $(check_cell!(read, $cell, $done, $list),)*
                 "ret",
+                $(check_list!($list, $done),)*
                 slow_tail!($size),
                 need = const MASK | READ, slow = sym slow_read, unsettled = sym $unsettled, place = const Place::new(0, Touch::Read, size($size)).0,
-                lists_shift = const READ_LISTS_SHIFT, lists_mask = const READ_LISTS - 1
+                lists_shift = const READ_LISTS_SHIFT, lists_mask = const READ_LISTS - 1, list = const LIST
             )
         }
         /// # Safety
@@ -262,7 +274,7 @@ macro_rules! whole_hooks {
                 "jnz 9f",
                 $(concat!("cmp ecx, ", $edge), "je 9f",)?
                 "mov esi, {need}",
-                $(check_cell!(write, $cell),)*
+                $(check_cell!(write, $cell, $done, "8"),)*
                 "ret",
                 slow_tail!($size),
                 need = const MASK | WRITTEN, slow = sym slow_write, unsettled = sym $unsettled, place = const Place::new(0, Touch::Write, size($size)).0,
@@ -273,8 +285,8 @@ macro_rules! whole_hooks {
 
 // 16 bytes that begin in the last cell of a region need the next region's block: slow.
 whole_hooks! {
-    __tsan_read8 __tsan_write8, unsettled, "8", "0";
-    __tsan_read16 __tsan_write16, unsettled_wide, "16", "0", "16", not in the last cell: "0xfff8";
+    __tsan_read8 __tsan_write8, unsettled, "8", "0" "30" "40";
+    __tsan_read16 __tsan_write16, unsettled_wide, "16", "0" "30" "40", "16" "31" "41", not in the last cell: "0xfff8";
 }
 
 /// Hooks with another name and the same meaning.
