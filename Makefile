@@ -34,6 +34,7 @@ install: ## put deadheat, its manual page and completions below PREFIX (~/.local
 	cargo install --path crates/cli --root $(PREFIX) --locked
 	mkdir -p $(PREFIX)/lib/deadheat
 	cp $(TARGET)/release/deps/libdeadheat_gpu.so $(PREFIX)/lib/deadheat/
+	strip --strip-debug $(PREFIX)/bin/deadheat $(PREFIX)/lib/deadheat/libdeadheat_gpu.so
 	mkdir -p $(PREFIX)/share/man/man1 $(PREFIX)/share/bash-completion/completions
 	mkdir -p $(PREFIX)/share/zsh/site-functions $(PREFIX)/share/fish/vendor_completions.d
 	$(PREFIX)/bin/deadheat man > $(PREFIX)/share/man/man1/deadheat.1
