@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(
             text,
             "exitcode=1:halt_on_error=0:races=1:lock_order=1:deadlock=1:misuse=1:thread_leaks=1:signal_unsafe=1:\
-             atomics=1:ignore_noninstrumented=0:history_mb=0:stats=0:collector=/a%20b/deadheat"
+             atomics=1:stats=0:collector=/a%20b/deadheat"
         );
     }
 

@@ -20,8 +20,6 @@ pub enum Key {
     ThreadLeaks,
     SignalUnsafe,
     Atomics,
-    IgnoreNoninstrumented,
-    HistoryMb,
     Stats,
     Compiler,
     Follow,
@@ -148,12 +146,6 @@ pub const OPTIONS: &[OptionSpec] = &[
         .tsan(&["report_signal_unsafe"]).runtime("signal_unsafe"),
     switch(Key::Atomics, "atomics", "on", "report races between an atomic and a plain access to the same bytes")
         .tsan(&["report_atomic_races"]).runtime("atomics"),
-    switch(Key::IgnoreNoninstrumented, "ignore-noninstrumented", "off",
-        "leave out what libraries that were not built with Deadheat do through libc")
-        .tsan(&["ignore_noninstrumented_modules"]).runtime("ignore_noninstrumented"),
-    row(Key::HistoryMb, "history-mb", Shape::Number { max: 1 << 20 }, "N", "0",
-        "bound the memory kept for the stacks and timelines of earlier accesses to N MiB; 0 for no bound")
-        .runtime("history_mb"),
     switch(Key::Stats, "stats", "off", "add the runtime's counters to the report")
         .tsan(&["print_stats"]).runtime("stats"),
     row(Key::Compiler, "compiler", Shape::Word, "NAME", "",
@@ -198,8 +190,8 @@ pub struct Command {
 const ALL: &[Key] = &[
     Key::Format, Key::Log, Key::Color, Key::SourceLines, Key::MaxFindings, Key::Quiet,
     Key::Suppressions, Key::ExitCode, Key::HaltOnError, Key::Races, Key::LockOrder, Key::Deadlock,
-    Key::Misuse, Key::ThreadLeaks, Key::SignalUnsafe, Key::Atomics, Key::IgnoreNoninstrumented,
-    Key::HistoryMb, Key::Stats, Key::Compiler, Key::Follow, Key::Preload,
+    Key::Misuse, Key::ThreadLeaks, Key::SignalUnsafe, Key::Atomics,
+    Key::Stats, Key::Compiler, Key::Follow, Key::Preload,
 ];
 const SHOW: &[Key] = &[
     Key::Format,
