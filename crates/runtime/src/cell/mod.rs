@@ -17,13 +17,19 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use deadheat_detect::entry::{self, Entry, LIST, LOCK, MASK};
 
+pub use self::forget::{forget, replace_own, unlock_after_fork};
 use self::list::Sort;
 pub use self::list::after_fork;
+#[cfg(test)]
+pub use self::look::words;
+pub use self::look::{Been, already_recorded, each_entry, has_list, is_empty};
 pub use self::memo::{Memo, Words};
 use crate::clock::Clock;
 use crate::sys;
 
+mod forget;
 mod list;
+mod look;
 mod memo;
 #[cfg(test)]
 mod tests;
@@ -104,130 +110,6 @@ impl Step<'_> {
     #[inline(always)]
     fn covers(&self, old: Entry) -> bool {
         old.slot() == self.slot || old.covered_by(self.clock.get(old.slot()))
-    }
-}
-
-/// Where a step finds that it has been at a cell before.
-#[must_use]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Been {
-    Never,
-    Here,
-    /// In the common list that this word names, which will say so for every cell that names it.
-    InList(u64),
-}
-
-/// Has this step already recorded an access here that makes one described by `need` redundant?
-///
-/// # Safety
-/// `cell` must be a cell of the shadow.
-#[inline(always)]
-pub unsafe fn already_recorded(cell: *const Cell, step: &Step, need: u64) -> Been {
-    // SAFETY: by the contract.
-    let cell = unsafe { &*cell };
-    let second = cell.second.load(Ordering::Relaxed);
-    if entry::same_step_covers(second, step.base, step.span, need) {
-        return Been::Here;
-    }
-    let first = cell.first.load(Ordering::Acquire);
-    if entry::same_step_covers(first, step.base, step.span, need) {
-        return Been::Here;
-    }
-    if first & (LIST | LOCK) == LIST {
-        list_has(cell, first, step, need)
-    } else {
-        Been::Never
-    }
-}
-
-#[inline(never)]
-fn list_has(cell: &Cell, first: u64, step: &Step, need: u64) -> Been {
-    // SAFETY: the word names a list.
-    let list = unsafe { list::named_by(first) };
-    let version = list.version.load(Ordering::Acquire);
-    let len = list.believable_len();
-    if !(0..len).any(|i| {
-        entry::same_step_covers(
-            list.item(i).load(Ordering::Relaxed),
-            step.base,
-            step.span,
-            need,
-        )
-    }) {
-        return Been::Never;
-    }
-    if list.sort() == Sort::Common {
-        return Been::InList(first);
-    }
-    let unchanged = cell.first.load(Ordering::Acquire) == first
-        && list.version.load(Ordering::Acquire) == version;
-    if unchanged { Been::Here } else { Been::Never }
-}
-
-/// Has nobody touched these bytes since they were fresh?
-///
-/// # Safety
-/// `cell` must be a cell of the shadow.
-#[inline(always)]
-pub unsafe fn is_empty(cell: *const Cell) -> bool {
-    // SAFETY: by the contract.
-    let cell = unsafe { &*cell };
-    cell.first.load(Ordering::Relaxed) | cell.second.load(Ordering::Relaxed) == 0
-}
-
-/// Puts `new`, a plain write, in the place of all that the cell remembers, if that is nothing but accesses of the same slot
-/// to no other bytes. False if it is not, and nothing was done.
-///
-/// # Safety
-/// `cell` must be a cell of the shadow in a page that the slot owns, and the caller inside the runtime and at work there.
-#[inline(always)]
-pub unsafe fn replace_own(cell: *const Cell, new: Entry) -> bool {
-    // SAFETY: by the contract.
-    let cell = unsafe { &*cell };
-    let first = cell.first.load(Ordering::Relaxed);
-    let second = cell.second.load(Ordering::Relaxed);
-    let ours = |word: u64| {
-        word == 0
-            || (Entry(word).slot() == new.slot()
-                && word & (LIST | LOCK) == 0
-                && word & MASK & !new.0 == 0)
-    };
-    if !ours(first) || !ours(second) {
-        return false;
-    }
-    cell.set(
-        Right::Owner,
-        second,
-        Words {
-            first: new.0,
-            second: 0,
-        },
-    );
-    true
-}
-
-/// Does the cell name a list?
-///
-/// # Safety
-/// `cell` must be a cell of the shadow.
-#[inline(always)]
-pub unsafe fn has_list(cell: *const Cell) -> bool {
-    // SAFETY: by the contract.
-    unsafe { (*cell).first.load(Ordering::Relaxed) & LIST != 0 }
-}
-
-/// The words as the compiler's hooks see them.
-///
-/// # Safety
-/// `cell` must be a cell of the shadow.
-#[cfg(test)]
-pub unsafe fn words(cell: *const Cell) -> Words {
-    // SAFETY: by the contract.
-    unsafe {
-        Words {
-            first: (*cell).first.load(Ordering::Acquire),
-            second: (*cell).second.load(Ordering::Acquire),
-        }
     }
 }
 
@@ -653,165 +535,4 @@ fn record_in_own(
             second: last,
         },
     );
-}
-
-/// Forgets all accesses to the bytes in `gone`. Nobody else may be using these bytes: they are about to become fresh.
-///
-/// # Safety
-/// `cell` must be a cell of the shadow, and the caller must be inside the runtime.
-#[inline]
-pub unsafe fn forget(cell: *const Cell, gone: u8) {
-    // SAFETY: by the contract.
-    let cell = unsafe { &*cell };
-    let first = cell.first.load(Ordering::Relaxed);
-    let second = cell.second.load(Ordering::Relaxed);
-    if first | second == 0 {
-        return;
-    }
-    if gone == 0xff && first & (LIST | LOCK) == 0 {
-        cell.second.store(0, Ordering::Relaxed);
-        return cell.first.store(0, Ordering::Release);
-    }
-    forget_part(cell, gone);
-}
-
-#[inline(never)]
-fn forget_part(cell: &Cell, gone: u8) {
-    let first = lock(cell);
-    let mut words = [0u64; LONGEST_COMMON];
-    let mut count = 0;
-    let mut keep = |word: u64| {
-        let left = Entry(word).without(gone);
-        if left.mask() != 0 && count < LONGEST_COMMON {
-            words[count] = left.0;
-            count += 1;
-        }
-    };
-    if first & LIST == 0 {
-        keep(first);
-        keep(cell.second.load(Ordering::Relaxed));
-    } else {
-        // SAFETY: the word names a list, which is common or whose cell is locked.
-        let list = unsafe { list::named_by(first) };
-        if list.sort() == Sort::Own {
-            return forget_in_own(cell, list, gone);
-        }
-        for i in 0..list.len() {
-            keep(list.item(i).load(Ordering::Relaxed));
-        }
-    }
-    let after = match words[..count] {
-        [] => Words::default(),
-        [only] => Words {
-            first: only,
-            second: 0,
-        },
-        [a, b] => pair(a, b),
-        ref many => Words {
-            first: list::word_of(list::make(many, Sort::Own)),
-            second: many[0],
-        },
-    };
-    cell.set(Right::Locker, 0, after);
-}
-
-/// The cell is locked and its list its own: changed in place, however long it is.
-fn forget_in_own(cell: &Cell, list: &'static list::List, gone: u8) {
-    let mut kept = 0;
-    for i in 0..list.len() {
-        let left = Entry(list.item(i).load(Ordering::Relaxed)).without(gone);
-        if left.mask() != 0 {
-            list.item(kept).store(left.0, Ordering::Relaxed);
-            kept += 1;
-        }
-    }
-    let item = |i: usize| list.item(i).load(Ordering::Relaxed);
-    let after = match kept {
-        0 => Words::default(),
-        1 => Words {
-            first: item(0),
-            second: 0,
-        },
-        2 => pair(item(1), item(0)),
-        _ => {
-            list.set_len(kept);
-            return cell.set(
-                Right::Locker,
-                0,
-                Words {
-                    first: list::word_of(list),
-                    second: item(kept - 1),
-                },
-            );
-        }
-    };
-    list::free(list);
-    cell.set(Right::Locker, 0, after);
-}
-
-/// In the child of a fork: whoever had locked the cell is gone. What he was about to change is as it was, since he
-/// unlocks with his last store.
-///
-/// # Safety
-/// `cell` must be a cell of the shadow, and no other thread may exist.
-pub unsafe fn unlock_after_fork(cell: *const Cell) {
-    // SAFETY: by the contract.
-    let cell = unsafe { &*cell };
-    let first = cell.first.load(Ordering::Relaxed);
-    if first & LOCK != 0 {
-        cell.first.store(first & !LOCK, Ordering::Relaxed);
-    }
-}
-
-/// Calls `f` for each entry the cell remembers, as of one moment.
-///
-/// # Safety
-/// `cell` must be a cell of the shadow, and the caller must be inside the runtime.
-pub unsafe fn each_entry(cell: *const Cell, mut f: impl FnMut(Entry)) {
-    // SAFETY: by the contract.
-    let cell = unsafe { &*cell };
-    loop {
-        let first = cell.first.load(Ordering::Acquire);
-        let second = cell.second.load(Ordering::Acquire);
-        if first | second == 0 {
-            return;
-        }
-        if first & LOCK != 0 {
-            sys::yield_now();
-            continue;
-        }
-        // SAFETY: a word with LIST set names a list.
-        if first & LIST == 0 || unsafe { list::named_by(first) }.sort() == Sort::Common {
-            if cell.first.load(Ordering::Acquire) == first
-                && cell.second.load(Ordering::Acquire) == second
-            {
-                return each_word(first, second, f);
-            }
-        } else if cell
-            .first
-            .compare_exchange(first, first | LOCK, Ordering::Acquire, Ordering::Relaxed)
-            .is_ok()
-        {
-            // Only while it names an own list may the cell be locked here: its page's owner, who changes pairs without
-            // a lock, locks it then too.
-            each_word(first, second, &mut f);
-            return cell.first.store(first, Ordering::Release);
-        }
-    }
-}
-
-fn each_word(first: u64, second: u64, mut f: impl FnMut(Entry)) {
-    if first & LIST != 0 {
-        // SAFETY: the word names a list, which is common or whose cell is locked.
-        let list = unsafe { list::named_by(first) };
-        for i in 0..list.len() {
-            f(Entry(list.item(i).load(Ordering::Relaxed)));
-        }
-        return;
-    }
-    for word in [first, second] {
-        if word & MASK != 0 {
-            f(Entry(word));
-        }
-    }
 }

@@ -1,0 +1,147 @@
+//! Making a cell forget: its bytes become fresh, or are given up as a whole.
+
+use core::sync::atomic::Ordering;
+
+use deadheat_detect::entry::{Entry, LIST, LOCK, MASK};
+
+use super::list::{self, Sort};
+use super::{Cell, LONGEST_COMMON, Right, Words, lock, pair};
+
+/// Puts `new`, a plain write, in the place of all that the cell remembers, if that is nothing but accesses of the same slot
+/// to no other bytes. False if it is not, and nothing was done.
+///
+/// # Safety
+/// `cell` must be a cell of the shadow in a page that the slot owns, and the caller inside the runtime and at work there.
+#[inline(always)]
+pub unsafe fn replace_own(cell: *const Cell, new: Entry) -> bool {
+    // SAFETY: by the contract.
+    let cell = unsafe { &*cell };
+    let first = cell.first.load(Ordering::Relaxed);
+    let second = cell.second.load(Ordering::Relaxed);
+    let ours = |word: u64| {
+        word == 0
+            || (Entry(word).slot() == new.slot()
+                && word & (LIST | LOCK) == 0
+                && word & MASK & !new.0 == 0)
+    };
+    if !ours(first) || !ours(second) {
+        return false;
+    }
+    cell.set(
+        Right::Owner,
+        second,
+        Words {
+            first: new.0,
+            second: 0,
+        },
+    );
+    true
+}
+
+/// Forgets all accesses to the bytes in `gone`. Nobody else may be using these bytes: they are about to become fresh.
+///
+/// # Safety
+/// `cell` must be a cell of the shadow, and the caller must be inside the runtime.
+#[inline]
+pub unsafe fn forget(cell: *const Cell, gone: u8) {
+    // SAFETY: by the contract.
+    let cell = unsafe { &*cell };
+    let first = cell.first.load(Ordering::Relaxed);
+    let second = cell.second.load(Ordering::Relaxed);
+    if first | second == 0 {
+        return;
+    }
+    if gone == 0xff && first & (LIST | LOCK) == 0 {
+        cell.second.store(0, Ordering::Relaxed);
+        return cell.first.store(0, Ordering::Release);
+    }
+    forget_part(cell, gone);
+}
+
+#[inline(never)]
+fn forget_part(cell: &Cell, gone: u8) {
+    let first = lock(cell);
+    let mut words = [0u64; LONGEST_COMMON];
+    let mut count = 0;
+    let mut keep = |word: u64| {
+        let left = Entry(word).without(gone);
+        if left.mask() != 0 && count < LONGEST_COMMON {
+            words[count] = left.0;
+            count += 1;
+        }
+    };
+    if first & LIST == 0 {
+        keep(first);
+        keep(cell.second.load(Ordering::Relaxed));
+    } else {
+        // SAFETY: the word names a list, which is common or whose cell is locked.
+        let list = unsafe { list::named_by(first) };
+        if list.sort() == Sort::Own {
+            return forget_in_own(cell, list, gone);
+        }
+        for i in 0..list.len() {
+            keep(list.item(i).load(Ordering::Relaxed));
+        }
+    }
+    let after = match words[..count] {
+        [] => Words::default(),
+        [only] => Words {
+            first: only,
+            second: 0,
+        },
+        [a, b] => pair(a, b),
+        ref many => Words {
+            first: list::word_of(list::make(many, Sort::Own)),
+            second: many[0],
+        },
+    };
+    cell.set(Right::Locker, 0, after);
+}
+
+/// The cell is locked and its list its own: changed in place, however long it is.
+fn forget_in_own(cell: &Cell, list: &'static list::List, gone: u8) {
+    let mut kept = 0;
+    for i in 0..list.len() {
+        let left = Entry(list.item(i).load(Ordering::Relaxed)).without(gone);
+        if left.mask() != 0 {
+            list.item(kept).store(left.0, Ordering::Relaxed);
+            kept += 1;
+        }
+    }
+    let item = |i: usize| list.item(i).load(Ordering::Relaxed);
+    let after = match kept {
+        0 => Words::default(),
+        1 => Words {
+            first: item(0),
+            second: 0,
+        },
+        2 => pair(item(1), item(0)),
+        _ => {
+            list.set_len(kept);
+            return cell.set(
+                Right::Locker,
+                0,
+                Words {
+                    first: list::word_of(list),
+                    second: item(kept - 1),
+                },
+            );
+        }
+    };
+    list::free(list);
+    cell.set(Right::Locker, 0, after);
+}
+
+/// In the child of a fork: whoever had locked the cell is gone. What he was about to change is as it was, since he
+/// unlocks with his last store.
+///
+/// # Safety
+/// `cell` must be a cell of the shadow, and no other thread may exist.
+pub unsafe fn unlock_after_fork(cell: *const Cell) {
+    // SAFETY: by the contract.
+    let cell = unsafe { &*cell };
+    let first = cell.first.load(Ordering::Relaxed);
+    if first & LOCK != 0 {
+        cell.first.store(first & !LOCK, Ordering::Relaxed);
+    }
+}

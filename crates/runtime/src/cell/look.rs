@@ -1,0 +1,157 @@
+//! Looking at a cell without changing it: has the present step been here, and what is remembered.
+
+use core::sync::atomic::Ordering;
+
+use deadheat_detect::entry::{self, Entry, LIST, LOCK, MASK};
+
+#[cfg(test)]
+use super::Words;
+use super::list::{self, Sort};
+use super::{Cell, Step};
+use crate::sys;
+
+/// Where a step finds that it has been at a cell before.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Been {
+    Never,
+    Here,
+    /// In the common list that this word names, which will say so for every cell that names it.
+    InList(u64),
+}
+
+/// Has this step already recorded an access here that makes one described by `need` redundant?
+///
+/// # Safety
+/// `cell` must be a cell of the shadow.
+#[inline(always)]
+pub unsafe fn already_recorded(cell: *const Cell, step: &Step, need: u64) -> Been {
+    // SAFETY: by the contract.
+    let cell = unsafe { &*cell };
+    let second = cell.second.load(Ordering::Relaxed);
+    if entry::same_step_covers(second, step.base, step.span, need) {
+        return Been::Here;
+    }
+    let first = cell.first.load(Ordering::Acquire);
+    if entry::same_step_covers(first, step.base, step.span, need) {
+        return Been::Here;
+    }
+    if first & (LIST | LOCK) == LIST {
+        list_has(cell, first, step, need)
+    } else {
+        Been::Never
+    }
+}
+
+#[inline(never)]
+fn list_has(cell: &Cell, first: u64, step: &Step, need: u64) -> Been {
+    // SAFETY: the word names a list.
+    let list = unsafe { list::named_by(first) };
+    let version = list.version.load(Ordering::Acquire);
+    let len = list.believable_len();
+    if !(0..len).any(|i| {
+        entry::same_step_covers(
+            list.item(i).load(Ordering::Relaxed),
+            step.base,
+            step.span,
+            need,
+        )
+    }) {
+        return Been::Never;
+    }
+    if list.sort() == Sort::Common {
+        return Been::InList(first);
+    }
+    let unchanged = cell.first.load(Ordering::Acquire) == first
+        && list.version.load(Ordering::Acquire) == version;
+    if unchanged { Been::Here } else { Been::Never }
+}
+
+/// Has nobody touched these bytes since they were fresh?
+///
+/// # Safety
+/// `cell` must be a cell of the shadow.
+#[inline(always)]
+pub unsafe fn is_empty(cell: *const Cell) -> bool {
+    // SAFETY: by the contract.
+    let cell = unsafe { &*cell };
+    cell.first.load(Ordering::Relaxed) | cell.second.load(Ordering::Relaxed) == 0
+}
+
+/// Does the cell name a list?
+///
+/// # Safety
+/// `cell` must be a cell of the shadow.
+#[inline(always)]
+pub unsafe fn has_list(cell: *const Cell) -> bool {
+    // SAFETY: by the contract.
+    unsafe { (*cell).first.load(Ordering::Relaxed) & LIST != 0 }
+}
+
+/// The words as the compiler's hooks see them.
+///
+/// # Safety
+/// `cell` must be a cell of the shadow.
+#[cfg(test)]
+pub unsafe fn words(cell: *const Cell) -> Words {
+    // SAFETY: by the contract.
+    unsafe {
+        Words {
+            first: (*cell).first.load(Ordering::Acquire),
+            second: (*cell).second.load(Ordering::Acquire),
+        }
+    }
+}
+
+/// Calls `f` for each entry the cell remembers, as of one moment.
+///
+/// # Safety
+/// `cell` must be a cell of the shadow, and the caller must be inside the runtime.
+pub unsafe fn each_entry(cell: *const Cell, mut f: impl FnMut(Entry)) {
+    // SAFETY: by the contract.
+    let cell = unsafe { &*cell };
+    loop {
+        let first = cell.first.load(Ordering::Acquire);
+        let second = cell.second.load(Ordering::Acquire);
+        if first | second == 0 {
+            return;
+        }
+        if first & LOCK != 0 {
+            sys::yield_now();
+            continue;
+        }
+        // SAFETY: a word with LIST set names a list.
+        if first & LIST == 0 || unsafe { list::named_by(first) }.sort() == Sort::Common {
+            if cell.first.load(Ordering::Acquire) == first
+                && cell.second.load(Ordering::Acquire) == second
+            {
+                return each_word(first, second, f);
+            }
+        } else if cell
+            .first
+            .compare_exchange(first, first | LOCK, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+        {
+            // Only while it names an own list may the cell be locked here: its page's owner, who changes pairs without
+            // a lock, locks it then too.
+            each_word(first, second, &mut f);
+            return cell.first.store(first, Ordering::Release);
+        }
+    }
+}
+
+fn each_word(first: u64, second: u64, mut f: impl FnMut(Entry)) {
+    if first & LIST != 0 {
+        // SAFETY: the word names a list, which is common or whose cell is locked.
+        let list = unsafe { list::named_by(first) };
+        for i in 0..list.len() {
+            f(Entry(list.item(i).load(Ordering::Relaxed)));
+        }
+        return;
+    }
+    for word in [first, second] {
+        if word & MASK != 0 {
+            f(Entry(word));
+        }
+    }
+}
