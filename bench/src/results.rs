@@ -72,9 +72,16 @@ pub fn as_markdown(m: &Measured, setup: &[(&'static str, String)], micro: Option
     let mut out = format!("# Benchmark results of {}\n\n", today());
     let _ = writeln!(
         out,
-        "One run of `make bench`: {} threads, best of {} interleaved rounds ({} for Helgrind and DRD, which get smaller inputs\n\
+        "One run of {}: {} threads, best of {} interleaved rounds ({} for Helgrind and DRD, which get smaller inputs\n\
          and are compared with native at the same input). Peak memory is the resident set.\n",
-        m.plan.threads, m.plan.rounds, m.plan.valgrind_rounds
+        if m.plan.quick {
+            "`make bench-quick` (inputs so small that starting up counts)"
+        } else {
+            "`make bench`"
+        },
+        m.plan.threads,
+        m.plan.rounds,
+        m.plan.valgrind_rounds
     );
     out.push_str(&table::render(m));
     if let Some(text) = micro {
