@@ -1,6 +1,9 @@
 //! One finding: what happened, where, to which memory, and why nothing ordered it.
 
-use crate::{Address, FindingId, FindingKind, LockId, Severity, Thread, ThreadId};
+use crate::{
+    Address, FindingId, FindingKind, GridPlace, Launch, LockId, Operation, Severity, Thread,
+    ThreadId,
+};
 use serde::{Deserialize, Serialize};
 
 /// One bug, however often it was seen.
@@ -40,8 +43,19 @@ pub struct Finding {
     /// What else the detector had to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// The kernel launch it is about, for findings in GPU programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch: Option<Launch>,
     /// The line of a suppression file that would silence it.
     pub suppression: String,
+}
+
+impl Finding {
+    /// The stacks it is about, in the order in which they are told.
+    pub fn stacks_told(&self) -> impl Iterator<Item = &[Frame]> {
+        let accesses = self.accesses.iter().map(|access| access.stack.as_slice());
+        accesses.chain(self.stacks.iter().map(|entry| entry.stack.as_slice()))
+    }
 }
 
 /// One side of a race.
@@ -59,6 +73,12 @@ pub struct Access {
     /// Innermost frame first.
     #[serde(default)]
     pub stack: Vec<Frame>,
+    /// The thread of the grid, for an access in a kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grid: Option<GridPlace>,
+    /// The stream's operation it belongs to, for races between those.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<Operation>,
 }
 
 /// What an access does to the memory.
@@ -234,6 +254,10 @@ pub enum MemoryKind {
     Tls,
     Fd,
     Mapping,
+    /// Shared memory of a block of GPU threads.
+    Shared,
+    /// Global memory of a GPU, and host memory that it can reach.
+    Device,
     Unknown,
 }
 
@@ -247,6 +271,8 @@ impl MemoryKind {
             MemoryKind::Tls => "tls",
             MemoryKind::Fd => "fd",
             MemoryKind::Mapping => "mapping",
+            MemoryKind::Shared => "shared",
+            MemoryKind::Device => "device",
             MemoryKind::Unknown => "unknown",
         }
     }

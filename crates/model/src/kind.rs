@@ -1,5 +1,6 @@
 //! The kinds of findings: a stable name, a title, a meaning and advice for each.
 
+use crate::gpu_kinds as gpu;
 use core::fmt;
 use core::str::FromStr;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,20 @@ pub enum FindingKind {
     ThreadLeak,
     SignalUnsafe,
     InvalidFree,
+    KernelRace,
+    StreamRace,
+    UniformWrite,
+    BarrierDivergence,
+    BarrierDeadlock,
+    OutOfBounds,
+    Misaligned,
+    UninitializedShared,
+    DeviceAssert,
+    DeviceTrap,
+    BadCall,
+    BadFree,
+    StackOverflow,
+    StepLimit,
 }
 
 /// How much a finding matters: an error is wrong in the run that was seen, a warning could go wrong in another.
@@ -57,7 +72,7 @@ impl std::error::Error for UnknownKind {}
 
 impl FindingKind {
     /// Every kind, in the order in which documents list them.
-    pub const ALL: [FindingKind; 15] = [
+    pub const ALL: [FindingKind; 29] = [
         FindingKind::DataRace,
         FindingKind::UseAfterFree,
         FindingKind::LockOrderInversion,
@@ -73,6 +88,20 @@ impl FindingKind {
         FindingKind::ThreadLeak,
         FindingKind::SignalUnsafe,
         FindingKind::InvalidFree,
+        FindingKind::KernelRace,
+        FindingKind::StreamRace,
+        FindingKind::UniformWrite,
+        FindingKind::BarrierDivergence,
+        FindingKind::BarrierDeadlock,
+        FindingKind::OutOfBounds,
+        FindingKind::Misaligned,
+        FindingKind::UninitializedShared,
+        FindingKind::DeviceAssert,
+        FindingKind::DeviceTrap,
+        FindingKind::BadCall,
+        FindingKind::BadFree,
+        FindingKind::StackOverflow,
+        FindingKind::StepLimit,
     ];
 
     /// The stable name, as in JSON, suppressions and rule ids.
@@ -93,6 +122,20 @@ impl FindingKind {
             FindingKind::ThreadLeak => "thread-leak",
             FindingKind::SignalUnsafe => "signal-unsafe",
             FindingKind::InvalidFree => "invalid-free",
+            FindingKind::KernelRace => gpu::KERNEL_RACE.name,
+            FindingKind::StreamRace => gpu::STREAM_RACE.name,
+            FindingKind::UniformWrite => gpu::UNIFORM_WRITE.name,
+            FindingKind::BarrierDivergence => gpu::BARRIER_DIVERGENCE.name,
+            FindingKind::BarrierDeadlock => gpu::BARRIER_DEADLOCK.name,
+            FindingKind::OutOfBounds => gpu::OUT_OF_BOUNDS.name,
+            FindingKind::Misaligned => gpu::MISALIGNED.name,
+            FindingKind::UninitializedShared => gpu::UNINITIALIZED_SHARED.name,
+            FindingKind::DeviceAssert => gpu::DEVICE_ASSERT.name,
+            FindingKind::DeviceTrap => gpu::DEVICE_TRAP.name,
+            FindingKind::BadCall => gpu::BAD_CALL.name,
+            FindingKind::BadFree => gpu::BAD_FREE.name,
+            FindingKind::StackOverflow => gpu::STACK_OVERFLOW.name,
+            FindingKind::StepLimit => gpu::STEP_LIMIT.name,
         }
     }
 
@@ -114,6 +157,20 @@ impl FindingKind {
             FindingKind::ThreadLeak => "thread never joined",
             FindingKind::SignalUnsafe => "unsafe call in a signal handler",
             FindingKind::InvalidFree => "invalid free",
+            FindingKind::KernelRace => gpu::KERNEL_RACE.title,
+            FindingKind::StreamRace => gpu::STREAM_RACE.title,
+            FindingKind::UniformWrite => gpu::UNIFORM_WRITE.title,
+            FindingKind::BarrierDivergence => gpu::BARRIER_DIVERGENCE.title,
+            FindingKind::BarrierDeadlock => gpu::BARRIER_DEADLOCK.title,
+            FindingKind::OutOfBounds => gpu::OUT_OF_BOUNDS.title,
+            FindingKind::Misaligned => gpu::MISALIGNED.title,
+            FindingKind::UninitializedShared => gpu::UNINITIALIZED_SHARED.title,
+            FindingKind::DeviceAssert => gpu::DEVICE_ASSERT.title,
+            FindingKind::DeviceTrap => gpu::DEVICE_TRAP.title,
+            FindingKind::BadCall => gpu::BAD_CALL.title,
+            FindingKind::BadFree => gpu::BAD_FREE.title,
+            FindingKind::StackOverflow => gpu::STACK_OVERFLOW.title,
+            FindingKind::StepLimit => gpu::STEP_LIMIT.title,
         }
     }
 
@@ -135,6 +192,20 @@ impl FindingKind {
             FindingKind::ThreadLeak => "threads never joined",
             FindingKind::SignalUnsafe => "unsafe calls in signal handlers",
             FindingKind::InvalidFree => "invalid frees",
+            FindingKind::KernelRace => gpu::KERNEL_RACE.plural,
+            FindingKind::StreamRace => gpu::STREAM_RACE.plural,
+            FindingKind::UniformWrite => gpu::UNIFORM_WRITE.plural,
+            FindingKind::BarrierDivergence => gpu::BARRIER_DIVERGENCE.plural,
+            FindingKind::BarrierDeadlock => gpu::BARRIER_DEADLOCK.plural,
+            FindingKind::OutOfBounds => gpu::OUT_OF_BOUNDS.plural,
+            FindingKind::Misaligned => gpu::MISALIGNED.plural,
+            FindingKind::UninitializedShared => gpu::UNINITIALIZED_SHARED.plural,
+            FindingKind::DeviceAssert => gpu::DEVICE_ASSERT.plural,
+            FindingKind::DeviceTrap => gpu::DEVICE_TRAP.plural,
+            FindingKind::BadCall => gpu::BAD_CALL.plural,
+            FindingKind::BadFree => gpu::BAD_FREE.plural,
+            FindingKind::StackOverflow => gpu::STACK_OVERFLOW.plural,
+            FindingKind::StepLimit => gpu::STEP_LIMIT.plural,
         }
     }
 
@@ -156,6 +227,20 @@ impl FindingKind {
             | FindingKind::CondWrongMutex
             | FindingKind::SignalUnsafe
             | FindingKind::InvalidFree => Severity::Error,
+            FindingKind::KernelRace => gpu::KERNEL_RACE.severity,
+            FindingKind::StreamRace => gpu::STREAM_RACE.severity,
+            FindingKind::UniformWrite => gpu::UNIFORM_WRITE.severity,
+            FindingKind::BarrierDivergence => gpu::BARRIER_DIVERGENCE.severity,
+            FindingKind::BarrierDeadlock => gpu::BARRIER_DEADLOCK.severity,
+            FindingKind::OutOfBounds => gpu::OUT_OF_BOUNDS.severity,
+            FindingKind::Misaligned => gpu::MISALIGNED.severity,
+            FindingKind::UninitializedShared => gpu::UNINITIALIZED_SHARED.severity,
+            FindingKind::DeviceAssert => gpu::DEVICE_ASSERT.severity,
+            FindingKind::DeviceTrap => gpu::DEVICE_TRAP.severity,
+            FindingKind::BadCall => gpu::BAD_CALL.severity,
+            FindingKind::BadFree => gpu::BAD_FREE.severity,
+            FindingKind::StackOverflow => gpu::STACK_OVERFLOW.severity,
+            FindingKind::StepLimit => gpu::STEP_LIMIT.severity,
         }
     }
 
@@ -228,6 +313,20 @@ impl FindingKind {
                 "An address is freed that is not the start of a living heap block: it was freed before, or was \
                  never allocated this way."
             }
+            FindingKind::KernelRace => gpu::KERNEL_RACE.meaning,
+            FindingKind::StreamRace => gpu::STREAM_RACE.meaning,
+            FindingKind::UniformWrite => gpu::UNIFORM_WRITE.meaning,
+            FindingKind::BarrierDivergence => gpu::BARRIER_DIVERGENCE.meaning,
+            FindingKind::BarrierDeadlock => gpu::BARRIER_DEADLOCK.meaning,
+            FindingKind::OutOfBounds => gpu::OUT_OF_BOUNDS.meaning,
+            FindingKind::Misaligned => gpu::MISALIGNED.meaning,
+            FindingKind::UninitializedShared => gpu::UNINITIALIZED_SHARED.meaning,
+            FindingKind::DeviceAssert => gpu::DEVICE_ASSERT.meaning,
+            FindingKind::DeviceTrap => gpu::DEVICE_TRAP.meaning,
+            FindingKind::BadCall => gpu::BAD_CALL.meaning,
+            FindingKind::BadFree => gpu::BAD_FREE.meaning,
+            FindingKind::StackOverflow => gpu::STACK_OVERFLOW.meaning,
+            FindingKind::StepLimit => gpu::STEP_LIMIT.meaning,
         }
     }
 
@@ -312,13 +411,32 @@ impl FindingKind {
                 "Free exactly what the allocator returned, once, and clear the pointer afterwards.",
                 "Match `new` with `delete`, `new[]` with `delete[]`, `malloc` with `free`.",
             ],
+            FindingKind::KernelRace => gpu::KERNEL_RACE.advice,
+            FindingKind::StreamRace => gpu::STREAM_RACE.advice,
+            FindingKind::UniformWrite => gpu::UNIFORM_WRITE.advice,
+            FindingKind::BarrierDivergence => gpu::BARRIER_DIVERGENCE.advice,
+            FindingKind::BarrierDeadlock => gpu::BARRIER_DEADLOCK.advice,
+            FindingKind::OutOfBounds => gpu::OUT_OF_BOUNDS.advice,
+            FindingKind::Misaligned => gpu::MISALIGNED.advice,
+            FindingKind::UninitializedShared => gpu::UNINITIALIZED_SHARED.advice,
+            FindingKind::DeviceAssert => gpu::DEVICE_ASSERT.advice,
+            FindingKind::DeviceTrap => gpu::DEVICE_TRAP.advice,
+            FindingKind::BadCall => gpu::BAD_CALL.advice,
+            FindingKind::BadFree => gpu::BAD_FREE.advice,
+            FindingKind::StackOverflow => gpu::STACK_OVERFLOW.advice,
+            FindingKind::StepLimit => gpu::STEP_LIMIT.advice,
         }
     }
 
     /// The prefix that ThreadSanitizer uses for the same sort of report in its suppression files.
     pub const fn tsan_type(self) -> &'static str {
         match self {
-            FindingKind::DataRace | FindingKind::UseAfterFree | FindingKind::InvalidFree => "race",
+            FindingKind::DataRace
+            | FindingKind::UseAfterFree
+            | FindingKind::InvalidFree
+            | FindingKind::KernelRace
+            | FindingKind::StreamRace
+            | FindingKind::UniformWrite => "race",
             FindingKind::LockOrderInversion | FindingKind::Deadlock => "deadlock",
             FindingKind::DoubleLock
             | FindingKind::UnlockNotHeld
@@ -330,7 +448,39 @@ impl FindingKind {
             | FindingKind::CondWrongMutex => "mutex",
             FindingKind::ThreadLeak => "thread",
             FindingKind::SignalUnsafe => "signal",
+            FindingKind::BarrierDivergence
+            | FindingKind::BarrierDeadlock
+            | FindingKind::OutOfBounds
+            | FindingKind::Misaligned
+            | FindingKind::UninitializedShared
+            | FindingKind::DeviceAssert
+            | FindingKind::DeviceTrap
+            | FindingKind::BadCall
+            | FindingKind::BadFree
+            | FindingKind::StackOverflow
+            | FindingKind::StepLimit => "gpu",
         }
+    }
+
+    /// Whether it is about a GPU program.
+    pub const fn is_gpu(self) -> bool {
+        matches!(
+            self,
+            FindingKind::KernelRace
+                | FindingKind::StreamRace
+                | FindingKind::UniformWrite
+                | FindingKind::BarrierDivergence
+                | FindingKind::BarrierDeadlock
+                | FindingKind::OutOfBounds
+                | FindingKind::Misaligned
+                | FindingKind::UninitializedShared
+                | FindingKind::DeviceAssert
+                | FindingKind::DeviceTrap
+                | FindingKind::BadCall
+                | FindingKind::BadFree
+                | FindingKind::StackOverflow
+                | FindingKind::StepLimit
+        )
     }
 }
 

@@ -5,6 +5,8 @@
 #![forbid(unsafe_code)]
 
 mod finding;
+mod gpu;
+mod gpu_kinds;
 mod ids;
 mod kind;
 mod report;
@@ -13,6 +15,7 @@ pub use finding::{
     Access, AccessKind, Allocation, Finding, Frame, LabelledStack, Location, Lock, LockMode,
     Memory, MemoryKind, Moment, MomentKind,
 };
+pub use gpu::{CheckedLaunch, Extent, FoundBy, GridPlace, Launch, Operation, Relation, Scheduling};
 pub use ids::{Address, FindingId, LockId, ThreadId};
 pub use kind::{FindingKind, Severity, UnknownKind};
 pub use report::{

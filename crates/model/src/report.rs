@@ -1,6 +1,6 @@
 //! The report of one run: every finding, and everything a reader must know to trust it.
 
-use crate::{Finding, FindingKind, Frame, ThreadId};
+use crate::{CheckedLaunch, Finding, FindingKind, Frame, ThreadId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -29,6 +29,9 @@ pub struct Report {
     pub suppressed: Vec<Suppressed>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stats: BTreeMap<String, f64>,
+    /// The kernel launches that were checked, for GPU programs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub launches: Vec<CheckedLaunch>,
     pub summary: Summary,
 }
 
@@ -110,6 +113,8 @@ pub enum ThreadKind {
     #[default]
     Thread,
     Fiber,
+    /// A thread of a kernel, or an operation of a stream; its name says all.
+    Gpu,
 }
 
 /// An executable or library that was loaded.

@@ -451,6 +451,7 @@ impl Collector {
             notes: self.notes,
             suppressed,
             stats: self.stats,
+            launches: Vec::new(),
             summary: Summary::default(),
         };
         report.summarize();

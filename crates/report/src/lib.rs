@@ -7,6 +7,7 @@
 
 mod collector;
 mod explain;
+mod gpu;
 mod html;
 mod json;
 mod merge;
@@ -26,6 +27,7 @@ mod words;
 pub use collector::{Collector, Outcome, Reply, Settings};
 pub use deadheat_model as model;
 pub use explain::explain;
+pub use gpu::GpuRun;
 pub use json::read as read_json;
 pub use sinks::{Format, Options, render};
 pub use suppress::{Rule, SuppressionError, Suppressions, to_suppressions};

@@ -68,6 +68,8 @@ impl Builder<'_> {
                 thread: self.thread(access.thread),
                 locks: access.locks.iter().map(|lock| self.lock(lock)).collect(),
                 stack: plain(&stack),
+                grid: None,
+                operation: None,
             });
             stacks.push(stack);
         }
@@ -109,6 +111,7 @@ impl Builder<'_> {
             stacks: labelled,
             threads,
             detail: (!raw.text.is_empty()).then_some(raw.text),
+            launch: None,
             suppression: String::new(),
         };
         name_locks(&mut finding);
@@ -264,7 +267,7 @@ impl Builder<'_> {
                 memory.thread = raw.thread.map(ThreadId);
                 self.name_thread_local(&mut memory, raw);
             }
-            MemoryKind::Fd | MemoryKind::Mapping => {}
+            MemoryKind::Fd | MemoryKind::Mapping | MemoryKind::Shared | MemoryKind::Device => {}
         }
         memory.offset = memory
             .start
@@ -372,6 +375,8 @@ impl Builder<'_> {
             },
             MemoryKind::Fd => format!("file descriptor {}", memory.fd.unwrap_or(-1)),
             MemoryKind::Mapping => format!("offset {offset} of mapped memory of {bytes}"),
+            MemoryKind::Shared => format!("offset {offset} of shared memory"),
+            MemoryKind::Device => format!("offset {offset} of device memory of {bytes}"),
             MemoryKind::Unknown => format!("memory at {}", memory.address),
         }
     }

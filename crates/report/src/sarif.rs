@@ -1,5 +1,6 @@
 //! SARIF 2.1.0 for code-scanning viewers: one rule per kind, one result per finding, the timeline as a code flow.
 
+use crate::gpu;
 use crate::sinks::Options;
 use crate::source::Sources;
 use crate::steps::{self, Step};
@@ -163,6 +164,9 @@ impl Writer {
         );
         if let Some(memory) = &finding.memory {
             message.push_str(&format!(" The memory is {}.", memory.description));
+        }
+        if let Some(launch) = &finding.launch {
+            message.push_str(&format!(" The kernel is {}.", gpu::launch(launch)));
         }
         let mut out = Map::new();
         out.insert("ruleId".into(), json!(finding.kind.name()));
@@ -387,12 +391,11 @@ impl Writer {
 }
 
 fn describe(access: &Access) -> String {
-    let held = if access.locks.is_empty() {
-        "no lock".to_owned()
-    } else {
-        words::locks(&access.locks)
-    };
-    format!("{}, holding {held}", words::access(access))
+    format!(
+        "{}{}",
+        words::access(access),
+        words::circumstances(access, "")
+    )
 }
 
 fn main_stack(finding: &Finding) -> Option<&[Frame]> {

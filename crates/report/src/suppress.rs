@@ -336,7 +336,7 @@ pub(crate) fn line_for(finding: &Finding) -> String {
             .chain(finding.threads.iter().map(|thread| &thread.created))
     };
     let top = stacks().find_map(|stack| words::top(stack));
-    let scope = if finding.accesses.is_empty() {
+    let scope = if finding.accesses.is_empty() || kind.is_gpu() {
         kind.name()
     } else {
         "race_top"

@@ -68,6 +68,21 @@ pub fn why(finding: &Finding, cwd: &str) -> String {
                 actor(finding)
             )
         }
+        // The GPU checker brings its own sentence.
+        FindingKind::KernelRace
+        | FindingKind::StreamRace
+        | FindingKind::UniformWrite
+        | FindingKind::BarrierDivergence
+        | FindingKind::BarrierDeadlock
+        | FindingKind::OutOfBounds
+        | FindingKind::Misaligned
+        | FindingKind::UninitializedShared
+        | FindingKind::DeviceAssert
+        | FindingKind::DeviceTrap
+        | FindingKind::BadCall
+        | FindingKind::BadFree
+        | FindingKind::StackOverflow
+        | FindingKind::StepLimit => finding.kind.meaning().to_owned(),
     }
 }
 

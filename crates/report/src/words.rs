@@ -2,12 +2,15 @@
 
 use deadheat_model::{
     Access, Finding, FindingKind, Frame, LabelledStack, Lock, LockMode, Memory, MemoryKind, Thread,
+    ThreadKind,
 };
 use std::path::Path;
 
 /// `T2 (worker)`, or `T2`.
 pub fn thread(thread: &Thread) -> String {
-    if thread.name.is_empty() {
+    if thread.kind == ThreadKind::Gpu {
+        thread.name.clone()
+    } else if thread.name.is_empty() {
         thread.id.to_string()
     } else {
         format!("{} ({})", thread.id, thread.name)
@@ -211,6 +214,25 @@ pub fn access(access: &Access) -> String {
                 counted(access.size, "byte", "bytes")
             )
         }
+    }
+}
+
+/// `, earlier, holding mutex M7`; for a thread of a kernel where it is between the barriers.
+pub fn circumstances(access: &Access, when: &str) -> String {
+    if access.thread.kind == ThreadKind::Gpu {
+        return access.grid.as_ref().map_or_else(String::new, |place| {
+            format!(", in barrier phase {}", place.phase)
+        });
+    }
+    let held = if access.locks.is_empty() {
+        "holding no lock".to_owned()
+    } else {
+        format!("holding {}", locks(&access.locks))
+    };
+    if when.is_empty() {
+        format!(", {held}")
+    } else {
+        format!(", {when}, {held}")
     }
 }
 

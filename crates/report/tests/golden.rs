@@ -50,7 +50,10 @@ fn every_kind_as_text() {
     }
     assert_eq!(
         kinds.len(),
-        FindingKind::ALL.len(),
+        FindingKind::ALL
+            .iter()
+            .filter(|kind| !kind.is_gpu())
+            .count(),
         "a kind has no golden report"
     );
 }

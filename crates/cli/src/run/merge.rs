@@ -66,6 +66,7 @@ fn empty(words: &[String], pid: u32, status: ExitStatus) -> Report {
         notes: Vec::new(),
         suppressed: Vec::new(),
         stats: BTreeMap::new(),
+        launches: Vec::new(),
         summary: Summary::default(),
     }
 }

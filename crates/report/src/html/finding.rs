@@ -1,6 +1,7 @@
 //! One finding on the page: both sides, the timeline, and the facts below.
 
 use super::{Page, escape, prose, timeline};
+use crate::gpu;
 use crate::words;
 use deadheat_model::{Access, Finding, Frame, Lock, Thread};
 
@@ -57,14 +58,15 @@ impl Page<'_> {
     }
 
     fn access(&self, access: &Access, index: usize) -> String {
-        let when = if index == 1 { "earlier, " } else { "" };
-        let held = if access.locks.is_empty() {
-            format!("{when}holding no lock")
-        } else {
-            format!("{when}holding {}", words::locks(&access.locks))
-        };
+        let when = if index == 1 { "earlier" } else { "" };
+        let held = words::circumstances(access, when);
         let attribute = format!("data-access=\"{index}\"");
-        self.panel(&attribute, &words::access(access), &held, &access.stack)
+        self.panel(
+            &attribute,
+            &words::access(access),
+            held.trim_start_matches(", "),
+            &access.stack,
+        )
     }
 
     fn panel(&self, attribute: &str, head: &str, held: &str, stack: &[Frame]) -> String {
@@ -135,6 +137,10 @@ impl Page<'_> {
         let mut rows: Vec<(&str, String)> = Vec::new();
         if let Some(detail) = words::detail(finding) {
             rows.push(("detail", prose(detail)));
+        }
+        if let Some(launch) = &finding.launch {
+            rows.push(("kernel", prose(&gpu::launch(launch))));
+            rows.extend(gpu::extent(launch).map(|text| ("in all", prose(&text))));
         }
         if let Some(memory) = &finding.memory {
             let text = format!("{}, at {}", memory.description, memory.address);

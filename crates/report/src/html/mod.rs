@@ -7,6 +7,7 @@
 mod finding;
 mod timeline;
 
+use crate::gpu;
 use crate::sinks::Options;
 use crate::source::Sources;
 use crate::text;
@@ -203,6 +204,8 @@ impl Page<'_> {
                 .iter()
                 .map(|note| ("note".to_owned(), note.clone())),
         );
+        let analysed = report.launches.iter().filter_map(gpu::checked);
+        rows.extend(analysed.map(|text| ("analysis".to_owned(), text)));
         for silenced in &report.suppressed {
             rows.push((
                 "silenced".to_owned(),

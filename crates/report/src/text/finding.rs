@@ -2,6 +2,7 @@
 
 use super::Page;
 use super::paint::Role;
+use crate::gpu;
 use crate::words;
 use deadheat_model::{
     Access, Finding, Frame, Lock, LockMode, MemoryKind, Severity, Thread, ThreadId,
@@ -74,7 +75,7 @@ impl Page<'_> {
                 out,
                 &words::access(early),
                 &early.stack,
-                &holding(early, "earlier"),
+                &words::circumstances(early, "earlier"),
             );
             self.quiet(out, 4, "the same calls as above");
             out.push('\n');
@@ -109,7 +110,7 @@ impl Page<'_> {
             out,
             &words::access(access),
             &access.stack,
-            &holding(access, when),
+            &words::circumstances(access, when),
         );
         let mut nothing = None;
         self.excerpt_once(out, &access.stack, shown.unwrap_or(&mut nothing));
@@ -238,12 +239,18 @@ impl Page<'_> {
 
     fn facts(&self, out: &mut String, finding: &Finding) {
         self.fact(out, "why", &finding.why, None);
+        if let Some(launch) = &finding.launch {
+            self.fact(out, "kernel", &gpu::launch(launch), None);
+            if let Some(extent) = gpu::extent(launch) {
+                self.fact(out, "in all", &extent, None);
+            }
+        }
         if let Some(detail) = words::detail(finding) {
             self.fact(out, "detail", detail, None);
         }
         if let Some(memory) = &finding.memory {
             let text = match memory.kind {
-                MemoryKind::Unknown => memory.description.clone(),
+                MemoryKind::Unknown | MemoryKind::Shared => memory.description.clone(),
                 _ => format!("{}, at {}", memory.description, memory.address),
             };
             self.fact(out, "memory", &text, None);
@@ -334,19 +341,6 @@ fn made(lock: &Lock, cwd: &str) -> String {
         format!("{} at {}", words::lock(lock), lock.address)
     } else {
         format!("{} at {}, made {place}", words::lock(lock), lock.address)
-    }
-}
-
-fn holding(access: &Access, when: &str) -> String {
-    let held = if access.locks.is_empty() {
-        "holding no lock".to_owned()
-    } else {
-        format!("holding {}", words::locks(&access.locks))
-    };
-    if when.is_empty() {
-        format!(", {held}")
-    } else {
-        format!(", {when}, {held}")
     }
 }
 

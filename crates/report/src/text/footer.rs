@@ -2,6 +2,7 @@
 
 use super::Page;
 use super::paint::Role;
+use crate::gpu;
 use crate::words;
 use deadheat_model::{Exit, ExitHow, FindingKind, Module, Report};
 
@@ -81,6 +82,9 @@ impl Page<'_> {
                 words::counted(silenced.count, "time", "times")
             );
             self.fact(&mut out, "silenced", &text, None);
+        }
+        for launch in report.launches.iter().filter_map(gpu::checked) {
+            self.fact(&mut out, "analysis", &launch, Some(Role::Quiet));
         }
         for (name, value) in &report.stats {
             self.fact(
