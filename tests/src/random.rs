@@ -287,7 +287,12 @@ fn statement(index: usize, memory: &Layout, action: Action) -> String {
         | Action::Woken(..)
         | Action::Notify(_)
         | Action::Arrive(_)
-        | Action::Leave(_) => String::new(),
+        | Action::Leave(_)
+        | Action::ReleaseAt(_)
+        | Action::AcquireAt(_)
+        | Action::ReplaceAt(_)
+        | Action::AtomicRead(_)
+        | Action::AtomicWrite(_) => String::new(),
         Action::Alloc(_) | Action::Free(_) => String::new(),
     }
 }

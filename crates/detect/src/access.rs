@@ -37,6 +37,8 @@ pub fn effect(action: Action) -> Effect {
         Action::Store(place, _) | Action::Rmw(place, _) => {
             access(place.range(), Op::Write, Care::Atomic)
         }
+        Action::AtomicRead(range) => access(range, Op::Read, Care::Atomic),
+        Action::AtomicWrite(range) => access(range, Op::Write, Care::Atomic),
         Action::Alloc(range) => Effect::Fresh(range),
         Action::Begin
         | Action::End
@@ -55,6 +57,9 @@ pub fn effect(action: Action) -> Effect {
         | Action::Leave(_)
         | Action::Release(_)
         | Action::Acquire(_)
+        | Action::ReleaseAt(_)
+        | Action::AcquireAt(_)
+        | Action::ReplaceAt(_)
         | Action::Fence(_) => Effect::Nothing,
     }
 }

@@ -126,11 +126,18 @@ impl HappensBefore {
             Action::Leave(round) => self.leave(me, round),
             Action::Release(channel) => self.release(me, channel),
             Action::Acquire(channel) => self.acquire(me, channel),
+            Action::ReleaseAt(addr) => self.release_at(me, addr),
+            Action::AcquireAt(addr) => self.take_value(me, addr, Acquires::Yes),
+            Action::ReplaceAt(addr) => self.store(me, addr, StoreOrder::Release),
             Action::Load(place, order) => self.load(me, place.addr(), order),
             Action::Store(place, order) => self.store(me, place.addr(), order),
             Action::Rmw(place, order) => self.rmw(me, place.addr(), order),
             Action::Fence(order) => self.fence(me, order),
-            Action::Read(_) | Action::Write(_) | Action::Free(_) => self.now(me),
+            Action::Read(_)
+            | Action::Write(_)
+            | Action::AtomicRead(_)
+            | Action::AtomicWrite(_)
+            | Action::Free(_) => self.now(me),
             Action::Alloc(range) => self.alloc(me, range),
         }
     }
@@ -252,6 +259,13 @@ impl HappensBefore {
     fn acquire(&mut self, me: Strand, channel: Channel) -> Epoch {
         let told = self.channels.entry(channel).or_default().clone();
         self.learn(me, &told)
+    }
+
+    /// An annotation: the atomic's readers learn this beside what its value tells, as if a read-modify-write had told it.
+    fn release_at(&mut self, me: Strand, addr: Addr) -> Epoch {
+        let (epoch, told) = self.tell(me);
+        self.messages.entry(addr).or_default().join(&told);
+        epoch
     }
 
     fn load(&mut self, me: Strand, addr: Addr, order: LoadOrder) -> Epoch {

@@ -4,7 +4,7 @@
 //! latest atomic store to its address before it in the list. Who is ordered before whom is *not* said here; that is
 //! what the `order` crate derives.
 
-use std::fmt;
+use core::fmt;
 
 /// Makes a number that cannot be mistaken for another kind of number, written with its prefix.
 macro_rules! id {
@@ -292,6 +292,13 @@ pub enum Action {
     /// Learns what all earlier releases told: wait of a semaphore, read of a pipe, begin of a handler.
     Acquire(Channel),
 
+    /// As [`Action::Release`], through the atomic at an address: whoever acquires from it learns this too. No access.
+    ReleaseAt(Addr),
+    /// As [`Action::Acquire`], through the atomic at an address: learns what its present value tells. No access.
+    AcquireAt(Addr),
+    /// As [`Action::ReleaseAt`], but what the atomic told before is forgotten.
+    ReplaceAt(Addr),
+
     /// An atomic load; also a compare-exchange that failed.
     Load(Place, LoadOrder),
     /// An atomic store.
@@ -305,6 +312,10 @@ pub enum Action {
     Read(Range),
     /// An ordinary write.
     Write(Range),
+    /// An atomic read that orders nothing: the C library looks at a lock, or the value's order is known already.
+    AtomicRead(Range),
+    /// An atomic write that orders nothing.
+    AtomicWrite(Range),
     /// The memory is new: whatever was at these addresses before has nothing to do with it.
     Alloc(Range),
     /// The memory is given back.
@@ -330,11 +341,13 @@ impl Event {
 }
 
 /// Events in the order in which they happened.
+#[cfg(feature = "std")]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Trace {
     pub events: Vec<Event>,
 }
 
+#[cfg(feature = "std")]
 impl Trace {
     /// The events with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (EventId, &Event)> {

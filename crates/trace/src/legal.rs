@@ -91,12 +91,17 @@ impl World {
             Action::Notify(_)
             | Action::Release(_)
             | Action::Acquire(_)
+            | Action::ReleaseAt(_)
+            | Action::AcquireAt(_)
+            | Action::ReplaceAt(_)
             | Action::Load(..)
             | Action::Store(..)
             | Action::Rmw(..)
             | Action::Fence(_)
             | Action::Read(_)
-            | Action::Write(_) => Ok(()),
+            | Action::Write(_)
+            | Action::AtomicRead(_)
+            | Action::AtomicWrite(_) => Ok(()),
         }
     }
 

@@ -11,10 +11,11 @@
 //!         | ( "wait" | "woken" ) condvar mutex | "notify" condvar
 //!         | ( "arrive" | "leave" ) barrier "." number
 //!         | ( "release" | "acquire" ) channel
+//!         | ( "release-at" | "acquire-at" | "replace-at" ) address
 //!         | "load" place ( "relaxed" | "consume" | "acquire" | "seq_cst" )
 //!         | "store" place ( "relaxed" | "release" | "seq_cst" )
 //!         | "rmw" place order | "fence" order
-//!         | ( "read" | "write" | "alloc" | "free" ) range
+//!         | ( "read" | "write" | "atomic-read" | "atomic-write" | "alloc" | "free" ) range
 //! order   = "relaxed" | "consume" | "acquire" | "release" | "acq_rel" | "seq_cst"
 //! range   = address size                   at least one byte, inside the address space
 //! place   = address ( "1" | "2" | "4" | "8" | "16" )
@@ -99,12 +100,17 @@ impl fmt::Display for Action {
             Action::Leave(round) => write!(f, "leave {round}"),
             Action::Release(channel) => write!(f, "release {channel}"),
             Action::Acquire(channel) => write!(f, "acquire {channel}"),
+            Action::ReleaseAt(addr) => write!(f, "release-at {addr}"),
+            Action::AcquireAt(addr) => write!(f, "acquire-at {addr}"),
+            Action::ReplaceAt(addr) => write!(f, "replace-at {addr}"),
             Action::Load(place, order) => write!(f, "load {place} {}", order.word()),
             Action::Store(place, order) => write!(f, "store {place} {}", order.word()),
             Action::Rmw(place, order) => write!(f, "rmw {place} {}", order.word()),
             Action::Fence(order) => write!(f, "fence {}", order.word()),
             Action::Read(range) => write!(f, "read {range}"),
             Action::Write(range) => write!(f, "write {range}"),
+            Action::AtomicRead(range) => write!(f, "atomic-read {range}"),
+            Action::AtomicWrite(range) => write!(f, "atomic-write {range}"),
             Action::Alloc(range) => write!(f, "alloc {range}"),
             Action::Free(range) => write!(f, "free {range}"),
         }
@@ -293,6 +299,9 @@ fn action(words: &mut Words<'_>) -> Result<Action, String> {
         "leave" => Action::Leave(words.round()?),
         "release" => Action::Release(words.channel()?),
         "acquire" => Action::Acquire(words.channel()?),
+        "release-at" => Action::ReleaseAt(words.addr()?),
+        "acquire-at" => Action::AcquireAt(words.addr()?),
+        "replace-at" => Action::ReplaceAt(words.addr()?),
         "load" => Action::Load(
             words.place()?,
             words.order(LoadOrder::ALL, LoadOrder::word)?,
@@ -305,6 +314,8 @@ fn action(words: &mut Words<'_>) -> Result<Action, String> {
         "fence" => Action::Fence(words.order(FenceOrder::ALL, FenceOrder::word)?),
         "read" => Action::Read(words.range()?),
         "write" => Action::Write(words.range()?),
+        "atomic-read" => Action::AtomicRead(words.range()?),
+        "atomic-write" => Action::AtomicWrite(words.range()?),
         "alloc" => Action::Alloc(words.range()?),
         "free" => Action::Free(words.range()?),
         _ => {

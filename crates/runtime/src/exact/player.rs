@@ -324,6 +324,30 @@ impl Player {
             }
             Action::Release(c) => self.release(s, self.channel(c.0)),
             Action::Acquire(c) => self.acquire(s, self.channel(c.0)),
+            Action::ReleaseAt(a) => self.release(s, self.base + to_memory(a) as usize),
+            Action::AcquireAt(a) => self.acquire(s, self.base + to_memory(a) as usize),
+            Action::ReplaceAt(a) => {
+                let var = rt
+                    .syncs
+                    .get(s, self.base + to_memory(a) as usize, Kind::Atomic);
+                var.with(|state| state.release_store(s));
+            }
+            Action::AtomicRead(range) => plain(
+                rt,
+                s,
+                at(range),
+                range.size() as usize,
+                Touch::AtomicRead,
+                pc,
+            ),
+            Action::AtomicWrite(range) => plain(
+                rt,
+                s,
+                at(range),
+                range.size() as usize,
+                Touch::AtomicWrite,
+                pc,
+            ),
             Action::Load(place, order) => {
                 let (addr, size, order) = (
                     at(place.range()),
@@ -415,6 +439,8 @@ fn touch(action: Action) -> Option<(Touch, u64)> {
         Action::Read(range) => Some((Touch::Read, range.size())),
         Action::Write(range) => Some((Touch::Write, range.size())),
         Action::Free(range) => Some((Touch::Free, range.size())),
+        Action::AtomicRead(range) => Some((Touch::AtomicRead, range.size())),
+        Action::AtomicWrite(range) => Some((Touch::AtomicWrite, range.size())),
         Action::Load(place, _) => Some((Touch::AtomicRead, place.width().bytes())),
         Action::Store(place, _) => Some((Touch::AtomicWrite, place.width().bytes())),
         Action::Rmw(place, _) => Some((Touch::AtomicReadWrite, place.width().bytes())),

@@ -1,0 +1,134 @@
+//! The binary form says exactly what was put in, and no word makes the decoder panic or run away.
+
+use deadheat_trace::wire::{
+    Act, Damage, Decoder, Item, MemoryKind, Object, ObjectKind, Spot, StackNode, Touch, Touched,
+    act, calls, lost, memory, place, plain, range,
+};
+use deadheat_trace::{Action, Addr, Range, Shape, generate};
+
+/// Turns an event into what a strand's stream says of it.
+fn item(number: &mut u64, action: Action, at: u32) -> Item {
+    let touched = |range, touch| {
+        Item::Touch(Touched {
+            range,
+            touch,
+            pc: 0x40_0000 + at as u64,
+            caller: StackNode(at / 3),
+        })
+    };
+    match action {
+        Action::Read(range) => touched(range, Touch::Read),
+        Action::Write(range) => touched(range, Touch::Write),
+        Action::AtomicRead(range) => touched(range, Touch::AtomicRead),
+        Action::AtomicWrite(range) => touched(range, Touch::AtomicWrite),
+        action => {
+            *number += 1;
+            let mut new = Act::new(*number, action, StackNode(at));
+            if matches!(
+                action,
+                Action::Lock(_) | Action::Arrive(_) | Action::Release(_)
+            ) {
+                new.object = Object {
+                    kind: ObjectKind::ALL[at as usize % 14],
+                    addr: 0x7fff_0000 + at as u64,
+                };
+            }
+            if matches!(action, Action::Alloc(_)) {
+                new.memory = MemoryKind::ALL[at as usize % 6];
+            }
+            Item::Act(new)
+        }
+    }
+}
+
+fn encode(items: &[Item]) -> Vec<u64> {
+    let mut out = Vec::new();
+    for item in items {
+        match item {
+            Item::Act(one) => out.extend(act(one).expect("an act").as_slice()),
+            Item::Memory(kind, range) => out.extend(memory(*kind, *range).as_slice()),
+            Item::Lost(count) => out.extend(lost(*count).as_slice()),
+            Item::Touch(t) => {
+                out.extend(calls(t.caller).as_slice());
+                let index = t.pc as u16;
+                let spot = Spot::new(t.pc, t.touch as u8, t.range.size());
+                out.extend(place(index, spot).as_slice());
+                match plain(t.range.addr().0, index) {
+                    Some(word) if t.range.size() < 4095 => out.push(word),
+                    _ => out.extend(range(t.range, index).as_slice()),
+                }
+            }
+        }
+    }
+    out
+}
+
+fn decode(mut words: &[u64]) -> Result<Vec<Item>, Damage> {
+    let (mut decoder, mut items) = (Decoder::new(), Vec::new());
+    while let Some(item) = decoder.next(&mut words)? {
+        items.push(item);
+    }
+    Ok(items)
+}
+
+#[test]
+fn every_event_comes_back() {
+    let shapes = [Shape::small(), Shape::atomics(), Shape::large()];
+    for (seed, shape) in (0..200).flat_map(|seed| shapes.iter().map(move |s| (seed, s))) {
+        let trace = generate(seed, shape);
+        let (mut number, mut items) = (0, Vec::new());
+        for (id, event) in trace.iter() {
+            items.push(item(&mut number, event.action, id.0 as u32));
+        }
+        let range = |addr, size| Range::new(Addr(addr), size).expect("a range of the test");
+        items.push(Item::Memory(MemoryKind::Stack, range(0x7000, 4096)));
+        items.push(Item::Lost(77));
+        items.push(item(&mut number, Action::Write(range(1 << 47, 8)), 5));
+        items.push(item(&mut number, Action::Read(range(0x5000, 1 << 30)), 6));
+        for action in [
+            Action::ReleaseAt(Addr(8)),
+            Action::AcquireAt(Addr(16)),
+            Action::ReplaceAt(Addr(u64::MAX)),
+        ] {
+            items.push(item(&mut number, action, 9));
+        }
+        assert_eq!(decode(&encode(&items)), Ok(items), "seed {seed}");
+    }
+}
+
+#[test]
+fn an_empty_rest_ends_a_frame() {
+    let mut words = encode(&[Item::Lost(1)]);
+    words.extend([0, 0, 0xdead_beef]);
+    assert_eq!(decode(&words), Ok(vec![Item::Lost(1)]));
+}
+
+#[test]
+fn what_is_no_stream_is_said_to_be_none() {
+    assert_eq!(decode(&[0x7f << 1]), Err(Damage::Unknown(0xfe)));
+    assert_eq!(decode(&[5 << 1]), Err(Damage::Short));
+    assert_eq!(decode(&[1 << 17 | 9 << 1 | 1]), Err(Damage::NoPlace(9)));
+    assert_eq!(decode(&[4 << 1, 0x1000, 0]), Err(Damage::BadRange));
+}
+
+#[test]
+fn random_words_end_in_an_answer() {
+    let mut state = 0x9E37_79B9_7F4A_7C15u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    for _ in 0..20_000 {
+        let words: Vec<u64> = (0..next() % 40)
+            .map(|_| match next() % 3 {
+                0 => next(),
+                1 => next() & 0xffff,
+                _ => next() & 0xff,
+            })
+            .collect();
+        let items = decode(&words).map_or(0, |items| items.len());
+        assert!(items <= words.len());
+    }
+}
