@@ -1,10 +1,10 @@
 //! The binary form says exactly what was put in, and no word makes the decoder panic or run away.
 
 use deadheat_trace::wire::{
-    Act, Damage, Decoder, Item, MemoryKind, Object, ObjectKind, Spot, StackNode, Touch, Touched,
-    act, calls, lost, memory, place, plain, range,
+    Act, Damage, Decoder, Item, Memory, MemoryKind, Next, Object, ObjectKind, Source, Spot,
+    StackNode, Touch, Touched, act, calls, lost, memory, place, plain, range,
 };
-use deadheat_trace::{Action, Addr, Range, Shape, generate};
+use deadheat_trace::{Action, Addr, Range, Shape, Strand, generate};
 
 /// Turns an event into what a strand's stream says of it.
 fn item(number: &mut u64, action: Action, at: u32) -> Item {
@@ -130,5 +130,39 @@ fn random_words_end_in_an_answer() {
             .collect();
         let items = decode(&words).map_or(0, |items| items.len());
         assert!(items <= words.len());
+    }
+}
+
+#[test]
+fn a_trace_as_streams_has_all_its_events() {
+    for (seed, portion) in [(1, 0), (2, 1), (3, 7)] {
+        let trace = generate(seed, &Shape::small());
+        let mut memory = Memory::of(&trace);
+        memory.portion = portion;
+        let strands: Vec<Strand> = memory.strands().collect();
+        let mut count = 0;
+        for strand in strands {
+            let (mut decoder, mut words) = (Decoder::new(), Vec::new());
+            while memory.next(strand, &mut words) == Next::Some {
+                let mut rest = &words[..];
+                while let Some(item) = decoder.next(&mut rest).expect("no damage") {
+                    let pc = match item {
+                        Item::Touch(touched) => touched.pc,
+                        Item::Act(act) => memory.node(act.at).expect("a node").1,
+                        _ => panic!("nothing else is in a trace"),
+                    };
+                    let event = trace.events[pc as usize - 1];
+                    let action = match item {
+                        Item::Touch(touched) => touched.action(),
+                        Item::Act(act) => act.action,
+                        _ => continue,
+                    };
+                    assert_eq!((event.strand, event.action), (strand, action));
+                    count += 1;
+                }
+                words.clear();
+            }
+        }
+        assert_eq!(count, trace.events.len());
     }
 }

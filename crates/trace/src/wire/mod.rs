@@ -34,14 +34,19 @@
 #[cfg(feature = "std")]
 mod decode;
 mod encode;
+#[cfg(feature = "std")]
+mod source;
 // The runtime only writes.
 #[cfg_attr(not(feature = "std"), allow(dead_code))]
 mod word;
 
 #[cfg(feature = "std")]
 pub use decode::{Damage, Decoder};
+#[cfg(feature = "std")]
+pub use source::{Memory, Next, Source, Writer};
+
 pub use encode::{Words, act, calls, lost, memory, place, plain, range};
-pub use word::{LARGEST, MOST_WORDS, PLACES, Spot};
+pub use word::{LARGEST, MOST_WORDS, PLACES, Spot, words_of};
 
 use crate::event::{Action, Range};
 

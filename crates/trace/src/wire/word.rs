@@ -25,7 +25,7 @@ const KIND_SHIFT: u32 = 48;
 const SIZE_SHIFT: u32 = 52;
 
 /// A place: where an access was made, how, and how many bytes; one word.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Spot(pub u64);
 
@@ -159,6 +159,15 @@ impl Op {
             | (detail & DETAIL_MASK) << DETAIL_SHIFT
             | (stack as u64) << STACK_SHIFT
     }
+}
+
+/// How many words the item that begins with `word` has; 1 if it begins none.
+#[inline]
+pub fn words_of(word: u64) -> usize {
+    if word & ACCESS != 0 {
+        return 1;
+    }
+    Op::new(word >> OP_SHIFT & OP_MASK).map_or(1, |op| op.more() + 1)
 }
 
 /// Width and order of an atomic operation in the detail: `[7..4 width][3..0 order]`.
