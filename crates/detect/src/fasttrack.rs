@@ -36,13 +36,12 @@
 use std::collections::BTreeMap;
 
 use deadheat_order::{Epoch, HappensBefore, VectorClock};
-use deadheat_trace::{Addr, Event, EventId, Range};
+use deadheat_trace::{Event, EventId, Range};
 
 use crate::access::{Access, Effect, effect};
+use crate::cells::{self, CELL, Clash, cells_of, mask_of};
 use crate::detector::{Detector, Race};
 use crate::entry::{self, Entry, Op};
-
-const CELL: u64 = 8;
 
 /// How often each rule fired, per cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -132,7 +131,7 @@ impl Detector for FastTrack {
 impl FastTrack {
     fn access(&mut self, id: EventId, epoch: Epoch, access: Access, found: &mut Vec<Race>) {
         let clock = self.order.clock(epoch.strand);
-        let first_race = found.len();
+        let mut clashes = Vec::new();
         for (number, mask) in cells_of(access.range) {
             let what = Entry(entry::need(access.op, access.care, mask));
             let present = Present {
@@ -148,7 +147,7 @@ impl FastTrack {
                 continue;
             }
             let reads_before = cell.reads();
-            self.counters.race += cell.race(&present, number * CELL, found);
+            self.counters.race += cell.race(&present, number, &mut clashes);
             self.counters.subsume += cell.subsume(&present);
             let reads_beside = cell.reads();
             cell.entries.push(present.past_to_be);
@@ -160,7 +159,7 @@ impl FastTrack {
                 (Op::Write, _, _) => self.counters.write_shared += 1,
             }
         }
-        merge(found, first_race);
+        cells::races(id, &mut clashes, found);
     }
 
     /// Rule fresh: what was there before was other memory.
@@ -195,21 +194,20 @@ impl Cell {
     }
 
     /// Rule race. Returns how many entries raced.
-    fn race(&self, present: &Present<'_>, base: u64, found: &mut Vec<Race>) -> u64 {
+    fn race(&self, present: &Present<'_>, number: u64, found: &mut Vec<Clash<EventId>>) -> u64 {
         let new = present.past_to_be;
         let before = found.len();
-        let mut racing = 0;
         for past in &self.entries {
             let bytes = entry::racing_bytes(past.what, new.what, present.clock.covers(past.epoch));
-            racing += u64::from(bytes != 0);
-            found.extend(runs(base, bytes).map(|range| Race {
-                old: past.id,
-                new: new.id,
-                range,
-            }));
+            if bytes != 0 {
+                found.push(Clash {
+                    old: past.id,
+                    cell: number,
+                    bytes,
+                });
+            }
         }
-        debug_assert_eq!(racing == 0, found.len() == before);
-        racing
+        (found.len() - before) as u64
     }
 
     /// Rule subsume. Returns how many entries were forgotten.
@@ -219,77 +217,5 @@ impl Cell {
         self.entries
             .retain(|past| !entry::subsumes(new, past.what, present.clock.covers(past.epoch)));
         (before - self.entries.len()) as u64
-    }
-}
-
-/// The cells that a range touches, each with the mask of its touched bytes.
-fn cells_of(range: Range) -> impl Iterator<Item = (u64, u8)> {
-    let (start, end) = range.bounds();
-    (start / CELL..=(end - 1) / CELL).map(move |number| (number, mask_of(number, range)))
-}
-
-/// The bytes of a cell that are in a range.
-fn mask_of(number: u64, range: Range) -> u8 {
-    let (start, end) = range.bounds();
-    let low = start.saturating_sub(number * CELL).min(CELL) as u32;
-    let high = (end - number * CELL).min(CELL) as u32;
-    let below = |bytes: u32| (1u16 << bytes) - 1;
-    (below(high) & !below(low)) as u8
-}
-
-/// The runs of set bits as ranges of bytes.
-fn runs(base: u64, bytes: u8) -> impl Iterator<Item = Range> {
-    let set = move |bit: u64| bit < CELL && bytes >> bit & 1 == 1;
-    (0..CELL)
-        .filter(move |&bit| set(bit) && (bit == 0 || !set(bit - 1)))
-        .filter_map(move |first| {
-            let length = (first..).take_while(|&bit| set(bit)).count() as u64;
-            Range::new(Addr(base + first), length)
-        })
-}
-
-/// Joins the pieces of one race that only the borders of cells have cut.
-fn merge(found: &mut Vec<Race>, from: usize) {
-    let mut pieces = found.split_off(from);
-    pieces.sort();
-    for piece in pieces {
-        match found[from..].last_mut() {
-            Some(last)
-                if (last.old, last.new) == (piece.old, piece.new)
-                    && last.range.bounds().1 == piece.range.bounds().0 =>
-            {
-                if let Some(joined) =
-                    Range::new(last.range.addr(), last.range.size() + piece.range.size())
-                {
-                    last.range = joined;
-                }
-            }
-            _ => found.push(piece),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn masks_and_runs_are_inverse() {
-        for start in 0..20 {
-            for size in 1..20 {
-                let range = Range::new(Addr(start), size).expect("a range of the test");
-                let bytes: Vec<u64> = cells_of(range)
-                    .flat_map(|(number, mask)| runs(number * CELL, mask))
-                    .flat_map(|run| run.bounds().0..run.bounds().1)
-                    .collect();
-                assert_eq!(bytes, (start..start + size).collect::<Vec<_>>());
-            }
-        }
-        for bytes in 0..=u8::MAX {
-            let again = runs(0, bytes)
-                .flat_map(|run| run.bounds().0..run.bounds().1)
-                .fold(0, |m, b| m | 1 << b);
-            assert_eq!(bytes, again);
-        }
     }
 }

@@ -1,20 +1,30 @@
-//! FastTrack against the naive detector on random traces: a byte has a race for the one exactly if it has one for the
-//! other. Every pair FastTrack names is one the naive detector names, with bytes inside it.
+//! The three exact detectors against the naive one on random traces: a byte has a race for the one exactly if it has one
+//! for the others. Every pair that one of them names is one the naive detector names, with bytes inside it.
 
 use std::collections::BTreeMap;
 
 use deadheat_detect::fasttrack::FastTrack;
 use deadheat_detect::naive::Naive;
-use deadheat_detect::{Race, racing_bytes, run};
+use deadheat_detect::{Race, djit, goldilocks, racing_bytes, run};
 use deadheat_trace::generate::{Mix, Rng};
 use deadheat_trace::{Event, Shape, Strand, Trace, generate};
 
-/// Whether the trace races, or what the two detectors disagree about.
+/// Whether the trace races, or what the detectors disagree about.
 fn judge(trace: &Trace) -> Result<bool, String> {
     let all = run(&mut Naive::new(), trace);
-    let found = run(&mut FastTrack::new(), trace);
-    if racing_bytes(&found) != racing_bytes(&all) {
-        return Err(format!("naive {all:#?}\nFastTrack {found:#?}"));
+    compare_with(&all, "FastTrack", &run(&mut FastTrack::new(), trace))?;
+    compare_with(&all, "DJIT+", &run(&mut djit::OnTrace::new(), trace))?;
+    compare_with(
+        &all,
+        "Goldilocks",
+        &run(&mut goldilocks::OnTrace::new(), trace),
+    )?;
+    Ok(!all.is_empty())
+}
+
+fn compare_with(all: &[Race], name: &str, found: &[Race]) -> Result<(), String> {
+    if racing_bytes(found) != racing_bytes(all) {
+        return Err(format!("naive {all:#?}\n{name} {found:#?}"));
     }
     let is_real = |race: &Race| {
         let same = |other: &&Race| (other.old, other.new) == (race.old, race.new);
@@ -23,8 +33,8 @@ fn judge(trace: &Trace) -> Result<bool, String> {
             .any(|other| other.range.contains(race.range))
     };
     match found.iter().find(|race| !is_real(race)) {
-        Some(race) => Err(format!("{race:?} of FastTrack is no race")),
-        None => Ok(!all.is_empty()),
+        Some(race) => Err(format!("{race:?} of {name} is no race")),
+        None => Ok(()),
     }
 }
 
@@ -118,15 +128,32 @@ fn disciplined_programs_never_race() {
 
 #[test]
 fn every_rule_fires() {
-    let mut fired: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut fired: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for seed in 0..300 {
         let mut detector = FastTrack::new();
-        run(&mut detector, &generate(seed, &Shape::small()));
-        detector
+        let trace = generate(seed, &Shape::small());
+        run(&mut detector, &trace);
+        let mut djit = djit::OnTrace::new();
+        run(&mut djit, &trace);
+        let mut goldilocks = goldilocks::OnTrace::new();
+        run(&mut goldilocks, &trace);
+        let rules = detector
             .counters()
             .rules()
             .into_iter()
-            .for_each(|(rule, count)| *fired.entry(rule).or_default() += count);
+            .map(|(rule, count)| ("FastTrack", rule, count));
+        let rules = rules.chain(
+            djit.counters()
+                .rules()
+                .map(|(rule, count)| ("DJIT+", rule, count)),
+        );
+        let rules = rules.chain(
+            goldilocks
+                .counters()
+                .rules()
+                .map(|(rule, count)| ("Goldilocks", rule, count)),
+        );
+        rules.for_each(|(name, rule, count)| *fired.entry((name, rule)).or_default() += count);
     }
     assert!(fired.values().all(|&count| count > 0), "{fired:#?}");
 }

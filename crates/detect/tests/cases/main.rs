@@ -1,5 +1,5 @@
-//! Small traces written by hand, each with the races it has. The naive detector must find exactly those; FastTrack
-//! the same bytes, by some of the same pairs.
+//! Small traces written by hand, each with the races it has. The naive detector must find exactly those; FastTrack,
+//! DJIT+ and Goldilocks the same bytes, by some of the same pairs.
 
 mod atomics;
 mod fences;
@@ -10,7 +10,7 @@ mod strands;
 
 use deadheat_detect::fasttrack::FastTrack;
 use deadheat_detect::naive::Naive;
-use deadheat_detect::{Race, racing_bytes, run};
+use deadheat_detect::{Race, djit, goldilocks, racing_bytes, run};
 use deadheat_trace::{Trace, legal};
 
 /// Judges a trace and compares with the expected races: one a line, `@old @new address size`, by the sites of the two
@@ -35,21 +35,38 @@ pub fn check(text: &str, expected: &str) {
         .collect();
     assert_eq!(lines, wanted, "the naive detector on\n{trace}");
 
-    let found = run(&mut FastTrack::new(), &trace);
-    assert_eq!(
-        racing_bytes(&found),
-        racing_bytes(&all),
-        "FastTrack on\n{trace}"
+    exact(
+        "FastTrack",
+        &run(&mut FastTrack::new(), &trace),
+        &all,
+        &trace,
     );
-    for race in &found {
+    exact(
+        "DJIT+",
+        &run(&mut djit::OnTrace::new(), &trace),
+        &all,
+        &trace,
+    );
+    exact(
+        "Goldilocks",
+        &run(&mut goldilocks::OnTrace::new(), &trace),
+        &all,
+        &trace,
+    );
+}
+
+#[track_caller]
+fn exact(name: &str, found: &[Race], all: &[Race], trace: &Trace) {
+    assert_eq!(racing_bytes(found), racing_bytes(all), "{name} on\n{trace}");
+    for race in found {
         // An entry may have been subsumed in one cell and not in the next: then only a part of the pair's bytes is found.
         let inside = |other: &Race| {
             (other.old, other.new) == (race.old, race.new) && other.range.contains(race.range)
         };
         assert!(
             all.iter().any(inside),
-            "FastTrack's {} on\n{trace}",
-            line(race, &trace)
+            "{name}'s {} on\n{trace}",
+            line(race, trace)
         );
     }
 }

@@ -1,0 +1,491 @@
+//! Eraser: the discipline that every shared variable is guarded by a lock, and who breaks it.
+//!
+//! Paper: Savage, Burrows, Nelson, Sobalvarro and Anderson, "Eraser: a dynamic data race detector for multithreaded
+//! programs", ACM TOCS 15(4), 1997 (SOSP 1997). KUDA runs it on a GPU.
+//! Guarantee: none on the observed execution. It judges a discipline, not an order:
+//! - *False alarms*: memory that is ordered by anything but one common lock: handed over by fork and join, barriers,
+//!   semaphores, condition variables, atomics, or first by one lock and then by another.
+//! - *Misses*: a race in which one side belongs to the exclusive phase, that is, was made before any second strand touched
+//!   the byte; and races of a free with a use. There are no others: two later accesses that race have no lock in
+//!   common (a common one would order them), so the candidates are empty and one of them writes.
+//! - *What it has over the others*: it sees a missing lock even if this run's schedule happened to order the accesses.
+//!
+//! `tests/eraser.rs` checks the two claims about misses and false alarms pair by pair on random traces, and counts both.
+//! Cost: one table look-up per access and cell; locksets are numbers, and their meets are remembered.
+//!
+//! | state           | access                     | then                                     | alarm if C is empty |
+//! |-----------------|----------------------------|------------------------------------------|---------------------|
+//! | virgin          | any, of t                  | exclusive(t)                             |                     |
+//! | exclusive(t)    | any, of t                  | same                                     |                     |
+//! | exclusive(t)    | read of another            | shared, C = locks held                   | no                  |
+//! | exclusive(t)    | write of another           | shared-modified, C = locks held for writing | yes              |
+//! | shared          | read                       | C := C ∩ locks held                      | no                  |
+//! | shared          | write                      | shared-modified, C := C ∩ locks held for writing | yes         |
+//! | shared-modified | read                       | C := C ∩ locks held                      | yes                 |
+//! | shared-modified | write                      | C := C ∩ locks held for writing          | yes                 |
+//! | any             | allocated, freed           | virgin                                   |                     |
+//!
+//! Paper -> code: C(v) = `Group::candidates`, locks_held(t) and write_locks_held(t) = `Held`, a lockset index = `Set`.
+//! Deviations:
+//! 1. A variable is a byte; bytes of a cell in the same state are one group.
+//! 2. An atomic access holds one more lock, which all atomic accesses share: variables that only atomics touch are
+//!    guarded by it, and a plain access among them is seen. (Valgrind's first Helgrind did so with its bus lock.)
+//! 3. A free makes memory virgin, as the paper's allocation does. Taking the free for a write would raise an alarm at every
+//!    last owner who frees without the lock, which is what nearly all programs do.
+//! 4. An alarm names a second access, the last one of another strand, so that a report has two sides. It need not be at
+//!    fault.
+//!
+//! Not covered: whatever is not a lock; locks that are taken for something else than the variable.
+
+use std::collections::HashMap;
+
+use deadheat_trace::{Action, Event, EventId, Mutex, Range, RwLock, Strand};
+
+use crate::access::{Access, Effect, effect};
+use crate::cells::{self, Clash, Pages, cells_of, mask_of};
+use crate::detector::{Detector, Race};
+use crate::entry::{Care, Op};
+
+/// How often each rule fired, per group of bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    pub virgin: u64,
+    pub exclusive: u64,
+    pub exclusive_to_shared: u64,
+    pub exclusive_to_modified: u64,
+    pub shared: u64,
+    pub shared_to_modified: u64,
+    pub modified_read: u64,
+    pub modified_write: u64,
+    pub alarm: u64,
+    pub fresh: u64,
+}
+
+impl Counters {
+    /// Every rule by name.
+    pub fn rules(&self) -> [(&'static str, u64); 10] {
+        [
+            ("virgin", self.virgin),
+            ("exclusive", self.exclusive),
+            ("exclusive to shared", self.exclusive_to_shared),
+            ("exclusive to shared-modified", self.exclusive_to_modified),
+            ("shared", self.shared),
+            ("shared to shared-modified", self.shared_to_modified),
+            ("shared-modified read", self.modified_read),
+            ("shared-modified write", self.modified_write),
+            ("alarm", self.alarm),
+            ("fresh", self.fresh),
+        ]
+    }
+}
+
+/// A lock, as far as the discipline is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Lock {
+    /// What every atomic access holds.
+    Atomic,
+    Mutex(Mutex),
+    RwLock(RwLock),
+}
+
+/// How a lock is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Read,
+    Write,
+}
+
+/// The number of a set of locks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Set(u32);
+
+/// All sets of locks that ever occurred, numbered; set 0 is empty.
+#[derive(Clone, Debug)]
+struct Sets {
+    // invariant: each is sorted
+    sets: Vec<Box<[Lock]>>,
+    numbers: HashMap<Box<[Lock]>, Set>,
+    meets: HashMap<(Set, Set), Set>,
+}
+
+impl Default for Sets {
+    fn default() -> Self {
+        Sets {
+            sets: vec![Box::default()],
+            numbers: HashMap::from([(Box::default(), Set(0))]),
+            meets: HashMap::new(),
+        }
+    }
+}
+
+impl Sets {
+    fn number(&mut self, mut locks: Vec<Lock>) -> Set {
+        locks.sort_unstable();
+        locks.dedup();
+        let locks = locks.into_boxed_slice();
+        if let Some(&set) = self.numbers.get(&locks) {
+            return set;
+        }
+        let set = Set(self.sets.len() as u32);
+        self.sets.push(locks.clone());
+        self.numbers.insert(locks, set);
+        set
+    }
+
+    /// The locks in both.
+    fn meet(&mut self, a: Set, b: Set) -> Set {
+        if a == b || a == Set(0) {
+            return a;
+        }
+        let key = (a.min(b), a.max(b));
+        if let Some(&set) = self.meets.get(&key) {
+            return set;
+        }
+        let other = &self.sets[b.0 as usize];
+        let both = self.sets[a.0 as usize]
+            .iter()
+            .filter(|lock| other.binary_search(lock).is_ok())
+            .copied()
+            .collect();
+        let set = self.number(both);
+        self.meets.insert(key, set);
+        set
+    }
+}
+
+/// What a strand holds.
+#[derive(Clone, Debug, Default)]
+struct Held {
+    // invariant: the four sets below are made of these
+    locks: Vec<(Lock, Mode)>,
+    /// locks_held(t) and write_locks_held(t), for plain accesses and for atomic ones.
+    plain: [Set; 2],
+    atomic: [Set; 2],
+}
+
+impl Held {
+    fn number(&mut self, sets: &mut Sets) {
+        let for_reads = |extra: Option<Lock>| {
+            self.locks
+                .iter()
+                .map(|&(lock, _)| lock)
+                .chain(extra)
+                .collect()
+        };
+        let for_writes = |extra: Option<Lock>| {
+            let written = self.locks.iter().filter(|(_, mode)| *mode == Mode::Write);
+            written.map(|&(lock, _)| lock).chain(extra).collect()
+        };
+        let plain = [sets.number(for_reads(None)), sets.number(for_writes(None))];
+        let atomic = Some(Lock::Atomic);
+        let atomic = [
+            sets.number(for_reads(atomic)),
+            sets.number(for_writes(atomic)),
+        ];
+        (self.plain, self.atomic) = (plain, atomic);
+    }
+
+    fn set(&self, op: Op, care: Care) -> Set {
+        let sets = match care {
+            Care::Plain => self.plain,
+            Care::Atomic => self.atomic,
+        };
+        match op {
+            Op::Read => sets[0],
+            Op::Write => sets[1],
+        }
+    }
+}
+
+/// The state of some bytes that are not virgin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Exclusive,
+    Shared,
+    SharedModified,
+}
+
+/// Bytes of a cell that had the same past.
+#[derive(Clone, Copy, Debug)]
+struct Group<I> {
+    bytes: u8,
+    state: State,
+    candidates: Set,
+    /// The last access, and the last one of another strand than that.
+    last: (Strand, I),
+    other: (Strand, I),
+}
+
+// invariant: groups have no byte in common, and none is empty; virgin bytes are in no group
+type Cell<I> = Vec<Group<I>>;
+
+/// The detector's memory. `I` is whatever its user wants to have back of an older access.
+#[derive(Clone, Debug)]
+pub struct Eraser<I> {
+    cells: Pages<Cell<I>>,
+    held: HashMap<Strand, Held>,
+    sets: Sets,
+    counters: Counters,
+}
+
+impl<I> Default for Eraser<I> {
+    fn default() -> Self {
+        Eraser {
+            cells: Pages::default(),
+            held: HashMap::new(),
+            sets: Sets::default(),
+            counters: Counters::default(),
+        }
+    }
+}
+
+impl<I: Copy> Eraser<I> {
+    pub fn new() -> Eraser<I> {
+        Eraser::default()
+    }
+
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// The strand has a lock now.
+    pub fn took(&mut self, me: Strand, lock: Lock, mode: Mode) {
+        let held = self.held.entry(me).or_default();
+        held.locks.push((lock, mode));
+        held.number(&mut self.sets);
+    }
+
+    /// The strand gives a lock back.
+    pub fn gave(&mut self, me: Strand, lock: Lock, mode: Mode) {
+        let Some(held) = self.held.get_mut(&me) else {
+            return;
+        };
+        if let Some(place) = held.locks.iter().rposition(|&has| has == (lock, mode)) {
+            held.locks.remove(place);
+            held.number(&mut self.sets);
+        }
+    }
+
+    /// The strand will do nothing more.
+    pub fn ended(&mut self, me: Strand) {
+        self.held.remove(&me);
+    }
+
+    /// The strand touches memory now.
+    pub fn access(&mut self, me: Strand, access: Access, id: I, found: &mut Vec<Clash<I>>) {
+        let set = match self.held.get(&me) {
+            Some(held) => held.set(access.op, access.care),
+            None => self.held_by_nobody(access.care),
+        };
+        for (number, mask) in cells_of(access.range) {
+            let cell = self.cells.cell(number);
+            let mut virgin = mask;
+            for place in 0..cell.len() {
+                let common = cell[place].bytes & mask;
+                if common == 0 {
+                    continue;
+                }
+                virgin &= !common;
+                // Bytes that are not touched stay behind in a group of their own.
+                if common != cell[place].bytes {
+                    let rest = Group {
+                        bytes: cell[place].bytes & !common,
+                        ..cell[place]
+                    };
+                    cell[place].bytes = common;
+                    cell.push(rest);
+                }
+                let group = &mut cell[place];
+                if group.touch(me, access.op, set, id, &mut self.sets, &mut self.counters) {
+                    self.counters.alarm += 1;
+                    found.push(Clash {
+                        old: group.other.1,
+                        cell: number,
+                        bytes: common,
+                    });
+                }
+            }
+            if virgin != 0 {
+                self.counters.virgin += 1;
+                cell.push(Group {
+                    bytes: virgin,
+                    state: State::Exclusive,
+                    candidates: Set(0),
+                    last: (me, id),
+                    other: (me, id),
+                });
+            }
+            unite(cell);
+        }
+    }
+
+    fn held_by_nobody(&mut self, care: Care) -> Set {
+        match care {
+            Care::Plain => Set(0),
+            Care::Atomic => self.sets.number(vec![Lock::Atomic]),
+        }
+    }
+
+    /// Memory is allocated or freed: virgin.
+    pub fn fresh(&mut self, range: Range) {
+        self.counters.fresh += 1;
+        self.cells.existing(range, |number, cell| {
+            let gone = mask_of(number, range);
+            cell.retain_mut(|group| {
+                group.bytes &= !gone;
+                group.bytes != 0
+            });
+        });
+    }
+
+    /// Pages of memory that are remembered.
+    pub fn pages(&self) -> usize {
+        self.cells.pages()
+    }
+}
+
+impl<I: Copy> Group<I> {
+    /// One line of the rule table. True if there is an alarm; then `other` is the other side.
+    fn touch(
+        &mut self,
+        me: Strand,
+        op: Op,
+        held: Set,
+        id: I,
+        sets: &mut Sets,
+        counters: &mut Counters,
+    ) -> bool {
+        let (state, counter) = match (self.state, op) {
+            (State::Exclusive, _) if self.last.0 == me => {
+                counters.exclusive += 1;
+                self.last.1 = id;
+                return false;
+            }
+            (State::Exclusive, Op::Read) => (State::Shared, &mut counters.exclusive_to_shared),
+            (State::Exclusive, Op::Write) => {
+                (State::SharedModified, &mut counters.exclusive_to_modified)
+            }
+            (State::Shared, Op::Read) => (State::Shared, &mut counters.shared),
+            (State::Shared, Op::Write) => (State::SharedModified, &mut counters.shared_to_modified),
+            (State::SharedModified, Op::Read) => {
+                (State::SharedModified, &mut counters.modified_read)
+            }
+            (State::SharedModified, Op::Write) => {
+                (State::SharedModified, &mut counters.modified_write)
+            }
+        };
+        *counter += 1;
+        self.candidates = match self.state {
+            State::Exclusive => held,
+            State::Shared | State::SharedModified => sets.meet(self.candidates, held),
+        };
+        self.state = state;
+        if self.last.0 != me {
+            self.other = self.last;
+        }
+        self.last = (me, id);
+        state == State::SharedModified && self.candidates == Set(0)
+    }
+}
+
+/// Groups with the same past become one again.
+fn unite<I: Copy>(cell: &mut Cell<I>) {
+    let mut place = 1;
+    while place < cell.len() {
+        let group = cell[place];
+        let same = |older: &&mut Group<I>| {
+            older.state == group.state
+                && older.candidates == group.candidates
+                && older.last.0 == group.last.0
+                && older.other.0 == group.other.0
+        };
+        match cell[..place].iter_mut().find(same) {
+            Some(older) => {
+                older.bytes |= group.bytes;
+                cell.swap_remove(place);
+            }
+            None => place += 1,
+        }
+    }
+}
+
+/// Eraser on the events of a trace.
+#[derive(Clone, Debug, Default)]
+pub struct OnTrace {
+    eraser: Eraser<EventId>,
+    clashes: Vec<Clash<EventId>>,
+}
+
+impl OnTrace {
+    pub fn new() -> OnTrace {
+        OnTrace::default()
+    }
+
+    pub fn counters(&self) -> Counters {
+        self.eraser.counters()
+    }
+}
+
+/// What an event does to the locks that its strand holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Locking {
+    Took(Lock, Mode),
+    Gave(Lock, Mode),
+}
+
+/// What an event does to the locks that its strand holds; a wait gives its mutex back meanwhile.
+pub fn locking(action: Action) -> Option<Locking> {
+    match action {
+        Action::Lock(mutex) | Action::Woken(_, mutex) => {
+            Some(Locking::Took(Lock::Mutex(mutex), Mode::Write))
+        }
+        Action::Unlock(mutex) | Action::Wait(_, mutex) => {
+            Some(Locking::Gave(Lock::Mutex(mutex), Mode::Write))
+        }
+        Action::ReadLock(lock) => Some(Locking::Took(Lock::RwLock(lock), Mode::Read)),
+        Action::ReadUnlock(lock) => Some(Locking::Gave(Lock::RwLock(lock), Mode::Read)),
+        Action::WriteLock(lock) => Some(Locking::Took(Lock::RwLock(lock), Mode::Write)),
+        Action::WriteUnlock(lock) => Some(Locking::Gave(Lock::RwLock(lock), Mode::Write)),
+        Action::Begin
+        | Action::End
+        | Action::Fork(_)
+        | Action::Join(_)
+        | Action::Notify(_)
+        | Action::Arrive(_)
+        | Action::Leave(_)
+        | Action::Release(_)
+        | Action::Acquire(_)
+        | Action::ReleaseAt(_)
+        | Action::AcquireAt(_)
+        | Action::ReplaceAt(_)
+        | Action::Load(..)
+        | Action::Store(..)
+        | Action::Rmw(..)
+        | Action::Fence(_)
+        | Action::Read(_)
+        | Action::Write(_)
+        | Action::AtomicRead(_)
+        | Action::AtomicWrite(_)
+        | Action::Alloc(_)
+        | Action::Free(_) => None,
+    }
+}
+
+impl Detector for OnTrace {
+    fn event(&mut self, id: EventId, event: &Event, found: &mut Vec<Race>) {
+        let me = event.strand;
+        match locking(event.action) {
+            Some(Locking::Took(lock, mode)) => self.eraser.took(me, lock, mode),
+            Some(Locking::Gave(lock, mode)) => self.eraser.gave(me, lock, mode),
+            None => {}
+        }
+        match (event.action, effect(event.action)) {
+            (Action::Free(range), _) | (_, Effect::Fresh(range)) => self.eraser.fresh(range),
+            (_, Effect::Access(access)) => {
+                self.eraser.access(me, access, id, &mut self.clashes);
+                cells::races(id, &mut self.clashes, found);
+            }
+            (_, Effect::Nothing) => {}
+        }
+    }
+}
