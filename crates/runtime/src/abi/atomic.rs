@@ -1,7 +1,9 @@
 //! Atomic operations and fences: performed here, because the compiler hands them over, and ordered by [`crate::ordering`].
 
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{
+    AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering,
+};
 
 use crate::abi::tls;
 use crate::ordering::{self, Order};
@@ -104,6 +106,30 @@ atomics! {
     4 u32, AtomicU32: __tsan_atomic32_load __tsan_atomic32_store __tsan_atomic32_exchange __tsan_atomic32_fetch_add __tsan_atomic32_fetch_sub __tsan_atomic32_fetch_and __tsan_atomic32_fetch_or __tsan_atomic32_fetch_xor __tsan_atomic32_fetch_nand __tsan_atomic32_compare_exchange_val __tsan_atomic32_compare_exchange_strong __tsan_atomic32_compare_exchange_weak;
     8 u64, AtomicU64: __tsan_atomic64_load __tsan_atomic64_store __tsan_atomic64_exchange __tsan_atomic64_fetch_add __tsan_atomic64_fetch_sub __tsan_atomic64_fetch_and __tsan_atomic64_fetch_or __tsan_atomic64_fetch_xor __tsan_atomic64_fetch_nand __tsan_atomic64_compare_exchange_val __tsan_atomic64_compare_exchange_strong __tsan_atomic64_compare_exchange_weak;
     16 u128, AtomicU128: __tsan_atomic128_load __tsan_atomic128_store __tsan_atomic128_exchange __tsan_atomic128_fetch_add __tsan_atomic128_fetch_sub __tsan_atomic128_fetch_and __tsan_atomic128_fetch_or __tsan_atomic128_fetch_xor __tsan_atomic128_fetch_nand __tsan_atomic128_compare_exchange_val __tsan_atomic128_compare_exchange_strong __tsan_atomic128_compare_exchange_weak;
+}
+
+/// The minimum and maximum, which compilers leave to themselves: `crates/rust` makes calls of them for Rust programs.
+macro_rules! extremes {
+    ($($size:literal $int:ty, $signed:ty, $atomic:ident, $atomic_signed:ident: $smax:ident $smin:ident $umax:ident $umin:ident;)*) => { $(
+        extremes!(@one $size $int, $signed, $atomic_signed: $smax fetch_max, $smin fetch_min);
+        extremes!(@one $size $int, $int, $atomic: $umax fetch_max, $umin fetch_min);
+    )* };
+    (@one $size:literal $int:ty, $as:ty, $atomic:ident: $($name:ident $op:ident),*) => {
+        with_caller! { $(
+            unsafe fn $name(a: *mut $int, v: $int, mo: c_int) -> $int {
+                let order = Order::new(mo);
+                // SAFETY: the program's own atomic operation on its own memory.
+                modify(a as usize, order, order, $size, tls::caller(), || (unsafe { $atomic::from_ptr(a.cast::<$as>()) }.$op(v as $as, Ordering::SeqCst) as $int, true))
+            }
+        )* }
+    };
+}
+
+extremes! {
+    1 u8, i8, AtomicU8, AtomicI8: __deadheat_atomic8_fetch_smax __deadheat_atomic8_fetch_smin __deadheat_atomic8_fetch_umax __deadheat_atomic8_fetch_umin;
+    2 u16, i16, AtomicU16, AtomicI16: __deadheat_atomic16_fetch_smax __deadheat_atomic16_fetch_smin __deadheat_atomic16_fetch_umax __deadheat_atomic16_fetch_umin;
+    4 u32, i32, AtomicU32, AtomicI32: __deadheat_atomic32_fetch_smax __deadheat_atomic32_fetch_smin __deadheat_atomic32_fetch_umax __deadheat_atomic32_fetch_umin;
+    8 u64, i64, AtomicU64, AtomicI64: __deadheat_atomic64_fetch_smax __deadheat_atomic64_fetch_smin __deadheat_atomic64_fetch_umax __deadheat_atomic64_fetch_umin;
 }
 
 /// 16 bytes at once, by `cmpxchg16b`.

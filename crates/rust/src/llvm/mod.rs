@@ -1,0 +1,14 @@
+//! LLVM, as it comes with the toolchain: the same version that made the bitcode.
+//!
+//! Runs in a process of its own (`deadheat instrument-rlib`), because LLVM ends the process when it meets something
+//! that it cannot bear.
+
+#![allow(unsafe_code)]
+
+mod api;
+mod atomics;
+mod module;
+
+pub use api::Api;
+pub use atomics::{FUNCTIONS, function_name};
+pub use module::instrument;

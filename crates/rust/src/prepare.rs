@@ -1,0 +1,315 @@
+//! The toolchain's standard library, instrumented once and kept.
+//!
+//! What is kept is a *sysroot*: a folder that rustc takes for its own (`--sysroot`), in which all leads back to the real
+//! one but for the rlibs, which were made again from their bitcode. Its name is made of the content of those rlibs, of
+//! rustc's version and of this crate's source, so it never needs to be checked for age, and cargo's own idea of what is
+//! fresh can be built on the name.
+//!
+//! It is made in a folder beside and then renamed, under a lock: two first runs at once make it once, and one that is
+//! killed leaves nothing but a folder that the next run removes.
+
+use crate::error::{Error, Result};
+use crate::hash::Hash;
+use crate::rlib;
+use crate::toolchain::Toolchain;
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, mpsc};
+use std::thread;
+
+/// Libraries that are left as they are: what the compiler itself calls, and the unwinder.
+const AS_SHIPPED: [&str; 5] = [
+    "libcompiler_builtins-",
+    "libprofiler_builtins-",
+    "libpanic_abort-",
+    "libpanic_unwind-",
+    "libunwind-",
+];
+
+/// The file that is written last; it lists what could not be instrumented.
+const DONE: &str = "deadheat-std";
+
+/// What programs are compiled against.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prepared {
+    /// The sysroot, if it is not the toolchain's own.
+    pub sysroot: Option<PathBuf>,
+    /// A name for it that changes with its content.
+    pub name: String,
+    /// What Deadheat cannot see, in sentences for the report's footer.
+    pub unseen: Vec<String>,
+}
+
+/// What is told while it lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Somebody else is at it already.
+    Waiting,
+    /// So many bytes of so many are done.
+    Done(u64, u64),
+}
+
+/// Prepares the standard library for a target below `cache`, unless that was done before.
+///
+/// `worker` makes the command that instruments one rlib with an LLVM (`llvm`, `from`, `to`).
+pub fn prepare(
+    toolchain: &Toolchain,
+    target: &str,
+    cache: &Path,
+    worker: &(dyn Fn(&Path, &Path, &Path) -> Command + Sync),
+    tell: &mut dyn FnMut(Progress),
+) -> Result<Prepared> {
+    let libraries = toolchain.libraries(target);
+    if !libraries.is_dir() {
+        return Err(Error::new(format!(
+            "the toolchain has no standard library for {target} ({})",
+            libraries.display()
+        ))
+        .next(format!("rustup target add {target}")));
+    }
+    let rlibs = rlibs(&libraries)?;
+    let name = name(toolchain, target, &rlibs)?;
+    let Some(llvm) = toolchain.llvm() else {
+        return Ok(as_shipped(
+            name,
+            "this toolchain's LLVM is not a library of its own",
+        ));
+    };
+    let std = rlibs.iter().find(|path| named(path, "libstd-"));
+    let std =
+        std.ok_or_else(|| Error::new(format!("there is no libstd in {}", libraries.display())))?;
+    let data = fs::read(std).map_err(|error| Error::at(std, "read", &error))?;
+    if !rlib::has_bitcode(&data) {
+        return Ok(as_shipped(
+            name,
+            "this toolchain's standard library comes without bitcode",
+        ));
+    }
+    let place = cache.join(format!("std-{name}"));
+    if let Some(found) = kept(&place, &name) {
+        return Ok(found);
+    }
+    fs::create_dir_all(cache).map_err(|error| Error::at(cache, "make the folder", &error))?;
+    let lock = lock(&cache.join(format!("std-{name}.lock")), tell)?;
+    if let Some(found) = kept(&place, &name) {
+        return Ok(found);
+    }
+    remove_leftovers(cache, &format!("std-{name}.new"))?;
+    let new = cache.join(format!("std-{name}.new"));
+    let made = build(toolchain, target, &rlibs, &llvm, &new, worker, tell);
+    if let Err(error) = made {
+        let _ = fs::remove_dir_all(&new); // the first error is the one to tell
+        return Err(error);
+    }
+    if place.exists() {
+        fs::remove_dir_all(&place).map_err(|error| Error::at(&place, "remove", &error))?;
+    }
+    fs::rename(&new, &place).map_err(|error| Error::at(&place, "make", &error))?;
+    drop(lock);
+    kept(&place, &name).ok_or_else(|| {
+        Error::new(format!(
+            "{} is not whole after it was made",
+            place.display()
+        ))
+    })
+}
+
+/// Removes all that was ever prepared below a cache; says how many sysroots there were.
+pub fn clean(cache: &Path) -> Result<usize> {
+    let entries = match fs::read_dir(cache) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        Err(error) => return Err(Error::at(cache, "read", &error)),
+    };
+    let mut count = 0;
+    for path in entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| named(path, "std-"))
+    {
+        let gone = if path.is_dir() {
+            fs::remove_dir_all(&path)
+        } else {
+            fs::remove_file(&path)
+        };
+        gone.map_err(|error| Error::at(&path, "remove", &error))?;
+        count += usize::from(path.extension().is_none());
+    }
+    Ok(count)
+}
+
+fn as_shipped(name: String, why: &str) -> Prepared {
+    Prepared {
+        sysroot: None,
+        name: format!("{name}-shipped"),
+        unseen: vec![format!(
+            "{why}, so what it does inside is not followed: races that its locks, channels and thread starts prevent \
+             may be reported all the same"
+        )],
+    }
+}
+
+fn named(path: &Path, start: &str) -> bool {
+    path.file_name()
+        .is_some_and(|name| name.to_string_lossy().starts_with(start))
+}
+
+fn rlibs(libraries: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(libraries).map_err(|error| Error::at(libraries, "read", &error))?;
+    let mut found: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|end| end == "rlib"))
+        .filter(|path| !AS_SHIPPED.iter().any(|start| named(path, start)))
+        .collect();
+    found.sort();
+    Ok(found)
+}
+
+fn name(toolchain: &Toolchain, target: &str, rlibs: &[PathBuf]) -> Result<String> {
+    let mut hash = Hash::default()
+        .with(env!("DEADHEAT_RUST_SOURCE").as_bytes())
+        .with(toolchain.verbose.as_bytes())
+        .with(target.as_bytes());
+    for path in rlibs {
+        let data = fs::read(path).map_err(|error| Error::at(path, "read", &error))?;
+        hash = hash
+            .with(path.file_name().unwrap_or_default().as_encoded_bytes())
+            .with(&data);
+    }
+    Ok(hash.name())
+}
+
+/// A sysroot that is there and whole. Its links lead to the toolchain that it was made from, which may be gone.
+fn kept(place: &Path, name: &str) -> Option<Prepared> {
+    let notes = fs::read_to_string(place.join(DONE)).ok()?;
+    let whole = fs::read_dir(place.join("lib/rustlib"))
+        .ok()?
+        .all(|entry| entry.is_ok_and(|entry| entry.path().exists()));
+    whole.then(|| Prepared {
+        sysroot: Some(place.to_owned()),
+        name: name.to_owned(),
+        unseen: notes.lines().map(str::to_owned).collect(),
+    })
+}
+
+fn lock(path: &Path, tell: &mut dyn FnMut(Progress)) -> Result<File> {
+    let file = File::options()
+        .create(true)
+        .append(true)
+        .open(path)
+        .map_err(|error| Error::at(path, "open", &error))?;
+    if file.try_lock().is_err() {
+        tell(Progress::Waiting);
+        file.lock()
+            .map_err(|error| Error::at(path, "lock", &error))?;
+    }
+    Ok(file)
+}
+
+fn remove_leftovers(cache: &Path, start: &str) -> Result<()> {
+    let entries = fs::read_dir(cache).map_err(|error| Error::at(cache, "read", &error))?;
+    for path in entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| named(path, start))
+    {
+        fs::remove_dir_all(&path).map_err(|error| Error::at(&path, "remove", &error))?;
+    }
+    Ok(())
+}
+
+fn build(
+    toolchain: &Toolchain,
+    target: &str,
+    rlibs: &[PathBuf],
+    llvm: &Path,
+    new: &Path,
+    worker: &(dyn Fn(&Path, &Path, &Path) -> Command + Sync),
+    tell: &mut dyn FnMut(Progress),
+) -> Result<()> {
+    let folder = new.join("lib/rustlib").join(target).join("lib");
+    mirror(
+        &toolchain.sysroot,
+        new,
+        &["lib", "rustlib", target, "lib"],
+        rlibs,
+    )?;
+    let size = |path: &Path| path.metadata().map_or(0, |meta| meta.len());
+    let total = rlibs.iter().map(|path| size(path)).sum();
+    let mut jobs: Vec<&PathBuf> = rlibs.iter().collect();
+    jobs.sort_by_key(|path| std::cmp::Reverse(size(path)));
+    let jobs = Mutex::new(VecDeque::from(jobs));
+    let (send, receive) = mpsc::channel();
+    let (jobs, folder) = (&jobs, &folder);
+    let mut done = 0;
+    let mut failure = None;
+    tell(Progress::Done(0, total));
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            let send = send.clone();
+            scope.spawn(move || {
+                while let Some(from) = jobs.lock().ok().and_then(|mut jobs| jobs.pop_front()) {
+                    let to = folder.join(from.file_name().unwrap_or_default());
+                    let end = work(worker(llvm, from, &to), from);
+                    let failed = end.is_err();
+                    if send.send((size(from), end)).is_err() || failed {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(send);
+        for (bytes, end) in receive {
+            done += bytes;
+            tell(Progress::Done(done, total));
+            if let Err(error) = end {
+                failure.get_or_insert(error);
+                if let Ok(mut jobs) = jobs.lock() {
+                    jobs.clear();
+                }
+            }
+        }
+    });
+    match failure {
+        Some(error) => Err(error),
+        None => fs::write(new.join(DONE), "").map_err(|error| Error::at(new, "write to", &error)),
+    }
+}
+
+fn work(mut command: Command, from: &Path) -> Result<()> {
+    let output = command.output().map_err(|error| {
+        Error::new(format!(
+            "cannot start the worker for {}: {error}",
+            from.display()
+        ))
+    })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(Error::new(format!(
+        "cannot instrument {} ({}): {}",
+        from.display(),
+        output.status,
+        said.trim()
+    )))
+}
+
+/// Fills `copy` with links to what is in `real`, but for the files `without`. The folders along `path` are made anew,
+/// since something in the last of them differs.
+fn mirror(real: &Path, copy: &Path, path: &[&str], without: &[PathBuf]) -> Result<()> {
+    fs::create_dir_all(copy).map_err(|error| Error::at(copy, "make the folder", &error))?;
+    let entries = fs::read_dir(real).map_err(|error| Error::at(real, "read", &error))?;
+    for entry in entries {
+        let entry = entry.map_err(|error| Error::at(real, "read", &error))?;
+        let (from, to) = (entry.path(), copy.join(entry.file_name()));
+        match path.split_first() {
+            Some((next, rest)) if entry.file_name() == *next => mirror(&from, &to, rest, without)?,
+            _ if without.contains(&from) => {}
+            _ => symlink(&from, &to).map_err(|error| Error::at(&to, "make the link", &error))?,
+        }
+    }
+    Ok(())
+}

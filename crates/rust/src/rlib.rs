@@ -1,0 +1,49 @@
+//! One rlib of the standard library: its objects are made again from their bitcode, the rest is copied.
+
+use crate::archive;
+use crate::error::{Error, Result};
+use crate::llvm::{self, Api};
+use object::{Object, ObjectSection};
+use std::fs;
+use std::path::Path;
+
+/// Where rustc puts an object's bitcode.
+const BITCODE: &str = ".llvmbc";
+
+/// Writes an instrumented copy of an rlib.
+pub fn instrument(llvm: &Path, from: &Path, to: &Path) -> Result<()> {
+    let data = fs::read(from).map_err(|error| Error::at(from, "read", &error))?;
+    let mut members = archive::read(&data)?;
+    let api = Api::load(llvm)?;
+    for member in &mut members {
+        if let Some(bitcode) = bitcode(&member.data) {
+            member.data = llvm::instrument(&api, bitcode).map_err(|error| {
+                Error::new(format!(
+                    "{}: {error}",
+                    String::from_utf8_lossy(&member.name)
+                ))
+            })?;
+        }
+    }
+    fs::write(to, archive::write(&members)).map_err(|error| Error::at(to, "write", &error))
+}
+
+/// Whether all code of an rlib comes with its bitcode.
+#[must_use]
+pub fn has_bitcode(data: &[u8]) -> bool {
+    archive::read(data).is_ok_and(|members| {
+        members.iter().all(|member| {
+            object::File::parse(&*member.data).is_err()
+                || bitcode(&member.data).is_some()
+                || member.name == b"lib.rmeta"
+        })
+    })
+}
+
+fn bitcode(object: &[u8]) -> Option<&[u8]> {
+    let file = object::File::parse(object).ok()?;
+    file.section_by_name(BITCODE)?
+        .data()
+        .ok()
+        .filter(|data| !data.is_empty())
+}
