@@ -32,7 +32,7 @@
 // check same_slot --block 64 --arg int:64:iota => race @l1 @l1
 // check recursion --block 32 --arg int:32 => clean
 // check device_heap --block 32 --arg int:32 => clean
-// check assertion --block 32 --arg int:32:iota => assert @m1
+// check assertion --block 32 --arg int:32:iota => device-assert @m1
 // check null_pointer --block 32 --arg 0 => out-of-bounds @n1
 // check misaligned --block 32 --arg int:64 => misaligned @o1
 // check warp64 --block 64 --arg int:64:iota --warp-size 64 => clean

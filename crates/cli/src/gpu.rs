@@ -12,7 +12,10 @@ pub fn main(args: &[OsString]) -> Result<ExitCode> {
                 .next("rename the file, or call it by a link with a plain name")
         })
     });
-    let code = deadheat_gpu::frontend::cli::main(&words.collect::<Result<Vec<String>>>()?);
+    let code = deadheat_gpu::frontend::cli::main(
+        &words.collect::<Result<Vec<String>>>()?,
+        &crate::state::save,
+    );
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(EXIT_FAILED)))
 }
 

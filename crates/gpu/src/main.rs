@@ -2,5 +2,5 @@
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    std::process::exit(deadheat_gpu::frontend::cli::main(&args));
+    std::process::exit(deadheat_gpu::frontend::cli::main(&args, &|_| {}));
 }

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use deadheat_gpu::check::Scheme;
 use deadheat_gpu::frontend::cli;
 use deadheat_gpu::frontend::compile::{libclc, to_ptx};
+use deadheat_gpu::frontend::finding::lines;
 use deadheat_gpu::frontend::session::check_ptx;
+use deadheat_model::FindingKind;
 
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/gpu")
@@ -76,12 +78,11 @@ fn run(file: &Path) -> (usize, Vec<String>) {
             let got: BTreeSet<String> = r
                 .findings()
                 .map(|f| {
-                    let mut lines: Vec<u32> = f.accesses.iter().map(|a| a.line).collect();
+                    let mut lines: Vec<u32> = lines(f).iter().map(|l| l.1).collect();
                     lines.sort_unstable();
-                    let kind = if f.kind == "data-race" {
-                        "race"
-                    } else {
-                        &f.kind
+                    let kind = match f.kind {
+                        FindingKind::KernelRace => "race",
+                        other => other.name(),
                     };
                     format!("{kind} {lines:?}")
                 })

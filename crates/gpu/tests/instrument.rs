@@ -7,9 +7,11 @@ use std::path::Path;
 use deadheat_gpu::check::{self, Options, Scheme};
 use deadheat_gpu::frontend::cli;
 use deadheat_gpu::frontend::compile::to_ptx;
+use deadheat_gpu::frontend::finding::lines;
 use deadheat_gpu::frontend::session::check_ptx;
 use deadheat_gpu::instrument::{instrument, report};
 use deadheat_gpu::machine::{Launch, Loaded, Memory};
+use deadheat_model::{FindingKind, MemoryKind};
 
 const CASES: [(&str, &str); 10] = [
     ("memory.cu", "histogram_noclear"),
@@ -54,12 +56,15 @@ fn the_tables_find_what_the_checker_finds() {
         let r = check_ptx(&text, &o, &|_| {}).expect("runs");
         let want: BTreeSet<(u32, u32)> = r
             .findings()
-            .filter(|f| f.kind == "data-race" && f.space == "shared")
+            .filter(|f| f.kind == FindingKind::KernelRace)
+            .filter(|f| {
+                f.memory
+                    .as_ref()
+                    .is_some_and(|m| m.kind == MemoryKind::Shared)
+            })
             .map(|f| {
-                (
-                    f.accesses[0].line.min(f.accesses[1].line),
-                    f.accesses[0].line.max(f.accesses[1].line),
-                )
+                let l = lines(f);
+                (l[0].1.min(l[1].1), l[0].1.max(l[1].1))
             })
             .collect();
         for scheme in [Scheme::Addr, Scheme::Stmt] {

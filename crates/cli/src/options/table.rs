@@ -226,6 +226,8 @@ const GPU: &[OwnFlag] = &[
     own("--cuda-path", "DIR", "the CUDA headers that clang should use"),
     own("--format", "text|json|sarif|html", "how the report is written"),
     own("--log", "FILE", "write the report there instead"),
+    own("--color", "auto|always|never", "colour the text"),
+    own("--suppressions", "FILE", "leave out what its lines name"),
 ];
 
 /// All commands, in the order in which the help shows them.

@@ -22,11 +22,12 @@ mod phases;
 mod solver;
 mod values;
 
+use deadheat_model::Finding;
 use serde::Serialize;
 
 use crate::cfg::{BlockId, Cfg};
 use crate::check::{Monitor, Side};
-use crate::frontend::finding::{GpuFinding, Scene, static_race};
+use crate::frontend::finding::{Scene, lines, static_race};
 use crate::machine::program::{Kind, SHARED_WINDOW, Scope, Strength};
 use crate::machine::{Launch, What};
 use crate::ptx::{Operand, Space};
@@ -62,7 +63,7 @@ impl Summary {
 /// Findings, the recording plan, and what could not be decided.
 #[derive(Debug, Default)]
 pub struct Analysis {
-    pub findings: Vec<GpuFinding>,
+    pub findings: Vec<Finding>,
     pub plan: Vec<Monitor>,
     pub notes: Vec<String>,
     pub summary: Summary,
@@ -170,26 +171,15 @@ pub fn run(scene: &Scene<'_>, launch: &Launch) -> Analysis {
                         phase: 0,
                     };
                     let space = a.space.unwrap_or(Space::Shared);
-                    let mut f = static_race(
+                    let f = static_race(
                         scene,
-                        &side(a, 0),
-                        &side(b, 1),
+                        [&side(a, 0), &side(b, 1)],
+                        a.size.min(b.size),
                         w.relation,
-                        scene.memory(space, w.addr),
+                        space,
+                        w.addr,
                     );
-                    f.space = space.to_string();
-                    if (f.accesses[1].file.as_str(), f.accesses[1].line)
-                        < (f.accesses[0].file.as_str(), f.accesses[0].line)
-                    {
-                        f.accesses.swap(0, 1);
-                    }
-                    let twin = |g: &GpuFinding| {
-                        g.accesses
-                            .iter()
-                            .zip(&f.accesses)
-                            .all(|(x, y)| x.file == y.file && x.line == y.line)
-                    };
-                    if !out.findings.iter().any(twin) || f.accesses[0].line == 0 {
+                    if !out.findings.iter().any(|g| lines(g) == lines(&f)) {
                         out.findings.push(f);
                     }
                 }

@@ -4,11 +4,15 @@ use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::Arc;
 
+use deadheat_model::CheckedLaunch;
+
 use crate::check;
-use crate::frontend::finding::{Scene, explained, findings};
+use crate::frontend::finding::{Scene, explained, findings, same};
+use crate::frontend::names::short;
 use crate::machine::{FaultKind, Launch, Loaded};
 
 use super::runtime::{Kernel, done, get};
+use super::told::Told;
 use super::{
     ASSERT, Code, ILLEGAL_ADDRESS, INVALID_CONFIGURATION, INVALID_FUNCTION, INVALID_VALUE,
     LAUNCH_FAILURE, NO_KERNEL_IMAGE, SUCCESS, fatbin,
@@ -65,10 +69,9 @@ pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *const c_void) -> *mut
     let loaded = match loaded {
         Ok(l) => Some(Arc::new(l)),
         Err(e) => {
-            rt.tell(
-                "error",
-                &serde_json::json!(format!("this program's kernels cannot run here: {e}")),
-            );
+            rt.tell(Told::Error(format!(
+                "this program's kernels cannot run here: {e}"
+            )));
             None
         }
     };
@@ -310,7 +313,7 @@ unsafe fn launch(
     let program = match loaded.program(&k.name) {
         Ok(p) => p,
         Err(e) => {
-            rt.tell("error", &serde_json::json!(format!("{}: {e}", k.name)));
+            rt.tell(Told::Error(format!("{}: {e}", short(&k.name))));
             return INVALID_FUNCTION;
         }
     };
@@ -367,16 +370,29 @@ unsafe fn launch(
     let Ok(checked) = check::run(&program, &rt.memory, &l, rt.options, plan, &print) else {
         return INVALID_CONFIGURATION;
     };
-    found.extend(findings(&scene, &checked));
-    let all = found.clone();
-    found.retain(|f| !explained(f, &all));
-    for f in &found {
-        rt.tell("finding", &serde_json::to_value(f).unwrap_or_default());
-        if !rt.has_listener() && !f.benign {
-            eprintln!("{}", crate::frontend::sinks::finding(f, false));
+    for f in findings(&scene, &checked) {
+        if !found.iter().any(|g| same(g, &f)) {
+            found.push(f);
         }
     }
-    rt.tell("launch", &serde_json::json!({ "kernel": k.name, "steps": checked.outcome.steps, "checked": checked.checked, "spared": checked.spared }));
+    let all = found.clone();
+    found.retain(|f| !explained(f, &all));
+    for f in found {
+        rt.tell(Told::Finding(Box::new(f)));
+    }
+    let stats = [
+        ("launches", 1.0),
+        ("warp_instructions", checked.outcome.steps as f64),
+        ("checked_accesses", checked.checked as f64),
+        ("spared_accesses", checked.spared as f64),
+    ];
+    rt.tell(Told::Launch(CheckedLaunch {
+        kernel: short(&k.name),
+        grid: l.grid,
+        block: l.block,
+        analysis: None,
+        stats: stats.map(|(n, v)| (n.to_string(), v)).into(),
+    }));
     let worst = |kind| checked.outcome.faults.iter().any(|f| f.kind == kind);
     if worst(FaultKind::OutOfBounds) || worst(FaultKind::Misaligned) {
         // The machine went on without the bad accesses; the program is told as the hardware would.

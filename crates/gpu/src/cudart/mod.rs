@@ -10,6 +10,7 @@ mod launch;
 mod memory;
 mod runtime;
 mod streams;
+pub mod told;
 
 /// CUDA error codes, as the header has them.
 pub type Code = i32;

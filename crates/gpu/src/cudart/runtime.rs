@@ -5,10 +5,14 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use deadheat_model::FindingKind;
+use deadheat_report::{GpuRun, Suppressions};
+
 use crate::check::{Options, Scheme};
 use crate::machine::{Loaded, Memory};
 
 use super::Code;
+use super::told::Told;
 
 /// A kernel that the program registered: module and name.
 #[derive(Clone)]
@@ -88,23 +92,36 @@ pub fn get() -> &'static Runtime {
 
 impl Runtime {
     /// One line for the tool that started the program, or for the user when nobody did.
-    pub fn tell(&self, key: &str, v: &serde_json::Value) {
-        let line = serde_json::json!({ key: v });
-        match &self.log {
-            Some(f) => {
-                if let Ok(mut f) = f.lock() {
-                    let _ = writeln!(f, "{line}");
-                }
-            }
-            None if key == "error" || key == "note" => {
-                eprintln!("deadheat gpu: {}", v.as_str().unwrap_or_default())
-            }
-            None => {}
+    pub fn tell(&self, told: Told) {
+        let Some(f) = &self.log else {
+            return say(told);
+        };
+        if let (Ok(mut f), Ok(line)) = (f.lock(), serde_json::to_string(&told)) {
+            let _ = writeln!(f, "{line}");
         }
     }
+}
 
-    pub fn has_listener(&self) -> bool {
-        self.log.is_some()
+/// A program that was started without `deadheat gpu run` is told on standard error.
+fn say(told: Told) {
+    match told {
+        Told::Error(text) | Told::Note(text) => eprintln!("deadheat gpu: {text}"),
+        Told::Finding(f) if f.kind != FindingKind::UniformWrite => {
+            let run = GpuRun {
+                findings: vec![*f],
+                ..GpuRun::default()
+            };
+            let options = deadheat_report::Options {
+                cwd: std::env::current_dir().ok(),
+                ..deadheat_report::Options::default()
+            };
+            let report = run.report(&Suppressions::default());
+            eprintln!(
+                "{}",
+                deadheat_report::render(&report, deadheat_report::Format::Text, &options)
+            );
+        }
+        Told::Finding(_) | Told::Launch(_) | Told::Loss(_) | Told::Module(_) => {}
     }
 }
 

@@ -4,12 +4,15 @@
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
+use deadheat_report::model::Report;
+use deadheat_report::{Format, Options, Suppressions, render};
+
 use crate::check::Scheme;
 
 use super::ToolError;
 use super::launch::{self, LaunchSpec};
-use super::session::{CheckOptions, Report, check};
-use super::{html, programs, sinks};
+use super::programs;
+use super::session::{CheckOptions, check};
 
 /// What `deadheat gpu --help` prints.
 pub const HELP: &str = "\
@@ -46,16 +49,18 @@ compiling
 output
   --format text|json|sarif|html
   --log FILE             write the report there instead
+  --color auto|always|never
+  --suppressions FILE    leave out the findings that its lines name
 ";
 
-/// Runs a subcommand.
-pub fn main(args: &[String]) -> i32 {
+/// Runs a subcommand. `keep` gets each report, so that it can be explained later.
+pub fn main(args: &[String], keep: &dyn Fn(&Report)) -> i32 {
     match args.first().map(String::as_str) {
-        Some("check") => match run_check(&args[1..]) {
-            Ok(bugs) => i32::from(bugs > 0),
+        Some("check") => match run_check(&args[1..], keep) {
+            Ok(found) => i32::from(found),
             Err(e) => fail(&e),
         },
-        Some("run") => match run_program(&args[1..]) {
+        Some("run") => match run_program(&args[1..], keep) {
             Ok(code) => code,
             Err(e) => fail(&e),
         },
@@ -140,8 +145,74 @@ fn fail(e: &ToolError) -> i32 {
 #[derive(Debug)]
 pub struct Parsed {
     pub check: CheckOptions,
-    pub format: String,
+    pub output: Output,
+}
+
+/// Where the report goes, in which form, and what is left out.
+#[derive(Clone, Debug, Default)]
+pub struct Output {
+    pub format: Format,
     pub log: Option<PathBuf>,
+    pub rules: Suppressions,
+    pub color: Option<bool>,
+}
+
+impl Output {
+    /// Reads one of its options; false if it is none.
+    fn option(
+        &mut self,
+        name: &str,
+        value: &mut dyn FnMut() -> Result<String, ToolError>,
+    ) -> Result<bool, ToolError> {
+        match name {
+            "--format" => self.format = value()?.parse().map_err(ToolError)?,
+            "--log" => self.log = Some(value()?.into()),
+            "--suppressions" => {
+                let file = value()?;
+                let rules = Suppressions::read(std::path::Path::new(&file))
+                    .map_err(|e| ToolError(e.to_string()))?;
+                self.rules.extend(rules);
+            }
+            "--color" => {
+                self.color = match value()?.as_str() {
+                    "always" => Some(true),
+                    "never" => Some(false),
+                    "auto" => None,
+                    v => {
+                        return Err(ToolError(format!(
+                            "`{v}` is no way to color; use auto, always or never"
+                        )));
+                    }
+                }
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Writes a report to the log, or to the stream that is the command's own.
+    fn write(&self, report: &Report, terminal: bool, own: &mut dyn Write) -> Result<(), ToolError> {
+        let color = self.format == Format::Text
+            && self.log.is_none()
+            && self
+                .color
+                .unwrap_or(terminal && std::env::var_os("NO_COLOR").is_none());
+        let options = Options {
+            color,
+            cwd: std::env::current_dir().ok(),
+            ..Options::default()
+        };
+        let text = render(report, self.format, &options);
+        match &self.log {
+            // A reader that has seen enough is no failure.
+            None => {
+                let _ = own.write_all(text.as_bytes());
+            }
+            Some(f) => std::fs::write(f, text)
+                .map_err(|e| ToolError(format!("cannot write {}: {e}", f.display())))?,
+        }
+        Ok(())
+    }
 }
 
 /// Reads the options of `check`.
@@ -154,8 +225,7 @@ pub fn parse(args: &[String]) -> Result<Parsed, ToolError> {
     let mut given = false;
     let mut p = Parsed {
         check: o.clone(),
-        format: "text".into(),
-        log: None,
+        output: Output::default(),
     };
     let mut it = args.iter();
     let number = |name: &str, v: String| {
@@ -232,16 +302,9 @@ pub fn parse(args: &[String]) -> Result<Parsed, ToolError> {
                 let v = value()?;
                 o.compile.extra.push(format!("{a}{v}"));
             }
-            "--format" => {
-                p.format = value()?;
-                if !["text", "json", "sarif", "html"].contains(&p.format.as_str()) {
-                    return Err(ToolError(format!(
-                        "`{}` is not a format; use text, json, sarif or html",
-                        p.format
-                    )));
-                }
+            "--format" | "--log" | "--suppressions" | "--color" => {
+                p.output.option(a, &mut value)?;
             }
-            "--log" => p.log = Some(value()?.into()),
             s if s.starts_with("-I") || s.starts_with("-D") => o.compile.extra.push(s.to_string()),
             s if s.starts_with('-') => {
                 return Err(ToolError(format!(
@@ -268,20 +331,10 @@ pub fn parse(args: &[String]) -> Result<Parsed, ToolError> {
     Ok(p)
 }
 
-/// The report in the wanted format.
-pub fn render(r: &Report, format: &str, colour: bool) -> String {
-    match format {
-        "json" => sinks::json(r),
-        "sarif" => sinks::sarif(r),
-        "html" => html::page(r),
-        _ => sinks::text(r, colour),
-    }
-}
-
 /// `run [options] PROGRAM ...`: exit 1 if bugs were found, else the program's own code.
-fn run_program(args: &[String]) -> Result<i32, ToolError> {
+fn run_program(args: &[String], keep: &dyn Fn(&Report)) -> Result<i32, ToolError> {
     let mut o = programs::RunOptions::default();
-    let (mut format, mut log) = ("text".to_string(), None);
+    let mut output = Output::default();
     let mut it = args.iter();
     while let Some(a) = it.next() {
         let mut value = || {
@@ -298,8 +351,9 @@ fn run_program(args: &[String]) -> Result<i32, ToolError> {
             "--threads" => env("THREADS", value()?),
             "--max-steps" => env("MAX_STEPS", value()?),
             "--uniform-writes" => o.uniform_writes = true,
-            "--format" => format = value()?,
-            "--log" => log = Some(PathBuf::from(value()?)),
+            "--format" | "--log" | "--suppressions" | "--color" => {
+                output.option(a, &mut value)?;
+            }
             s if s.starts_with('-') => {
                 return Err(ToolError(format!(
                     "`{s}` is not an option; see: deadheat gpu --help"
@@ -317,21 +371,19 @@ fn run_program(args: &[String]) -> Result<i32, ToolError> {
             "which program? For example: deadheat gpu run ./app".into(),
         ));
     }
+    o.rules = output.rules.clone();
     let (r, code) = programs::run(&o)?;
-    let text = render(&r, &format, false);
-    match &log {
-        // The program's own output is on stdout.
-        None => eprint!("{text}"),
-        Some(f) => std::fs::write(f, text)
-            .map_err(|e| ToolError(format!("cannot write {}: {e}", f.display())))?,
-    }
-    Ok(if r.bugs() > 0 { 1 } else { code })
+    keep(&r);
+    // The program's own output is on stdout.
+    let stream = std::io::stderr();
+    output.write(&r, stream.is_terminal(), &mut stream.lock())?;
+    Ok(if r.findings.is_empty() { code } else { 1 })
 }
 
-fn run_check(args: &[String]) -> Result<usize, ToolError> {
+fn run_check(args: &[String], keep: &dyn Fn(&Report)) -> Result<bool, ToolError> {
     if args.iter().any(|a| a == "--help" || a == "-h") {
         print!("{HELP}");
-        return Ok(0);
+        return Ok(false);
     }
     let p = parse(args)?;
     // The kernel's own output must not mix with a report on the same stream.
@@ -339,15 +391,10 @@ fn run_check(args: &[String]) -> Result<usize, ToolError> {
         let mut e = std::io::stderr().lock();
         let _ = e.write_all(s.as_bytes());
     };
-    let r = check(&p.check, &output)?;
-    let colour = p.log.is_none()
-        && std::io::stdout().is_terminal()
-        && std::env::var_os("NO_COLOR").is_none();
-    let text = render(&r, &p.format, colour);
-    match &p.log {
-        None => print!("{text}"),
-        Some(f) => std::fs::write(f, text)
-            .map_err(|e| ToolError(format!("cannot write {}: {e}", f.display())))?,
-    }
-    Ok(r.bugs())
+    let r = check(&p.check, &output)?.report(&p.check.file, &p.output.rules);
+    keep(&r);
+    let stream = std::io::stdout();
+    p.output
+        .write(&r, stream.is_terminal(), &mut stream.lock())?;
+    Ok(!r.findings.is_empty())
 }

@@ -3,12 +3,10 @@
 pub mod cli;
 pub mod compile;
 pub mod finding;
-pub mod html;
 pub mod launch;
 pub mod names;
 pub mod programs;
 pub mod session;
-pub mod sinks;
 
 /// Why the tool could not do its work; the text says what to try next.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,12 +1,17 @@
 //! Whole programs: `gpu cc` builds one without a CUDA SDK, `gpu run` runs one on our library and reports.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
+
+use deadheat_model::{CheckedLaunch, Exit, ExitHow, FindingKind, Program as Under, Report};
+use deadheat_report::symbolize::Mapped;
+use deadheat_report::{GpuRun, Suppressions};
+
+use crate::cudart::told::Told;
 
 use super::ToolError;
 use super::compile::{CompileOptions, Scratch, find, to_ptx, write_headers};
-use super::finding::GpuFinding;
-use super::session::{LaunchReport, Report};
 
 /// Our stand-in for libcudart.
 ///
@@ -26,7 +31,9 @@ pub fn library() -> Result<PathBuf, ToolError> {
         dir.join("..").join(name),
     ]
     .into_iter()
-    .find(|p| p.is_file())
+    .filter(|p| p.is_file())
+    // Cargo leaves an older one beside the newest when only tests were built.
+    .max_by_key(|p| p.metadata().and_then(|m| m.modified()).ok())
     .ok_or_else(|| {
         ToolError(format!(
             "{name} is not beside {}; name it with DEADHEAT_CUDART",
@@ -185,6 +192,7 @@ pub struct RunOptions {
     pub program: String,
     pub args: Vec<String>,
     pub uniform_writes: bool,
+    pub rules: Suppressions,
 }
 
 /// Runs a program on our library. Gives the report and the program's own exit code.
@@ -212,75 +220,84 @@ pub fn run(o: &RunOptions) -> Result<(Report, i32), ToolError> {
         .status()
         .map_err(|e| ToolError(format!("cannot start {}: {e}", o.program)))?;
     let text = std::fs::read_to_string(&log).unwrap_or_default();
-    let mut report = Report::default();
-    let mut merged: Vec<GpuFinding> = Vec::new();
+    let mut words = vec![o.program.clone()];
+    words.extend(o.args.iter().cloned());
+    let mut run = GpuRun {
+        program: Under {
+            path: program,
+            argv: words,
+            pid: 0,
+            cwd: super::session::cwd(),
+            exit: exit(status),
+        },
+        ..GpuRun::default()
+    };
     let (mut launches, mut errors) = (0u64, Vec::new());
     for line in text.lines() {
-        let Ok(v) = serde_json::from_str::<serde_json::Value>(line) else {
-            continue;
-        };
-        if let Some(f) = v
-            .get("finding")
-            .and_then(|f| serde_json::from_value::<GpuFinding>(f.clone()).ok())
-        {
-            if !f.benign || o.uniform_writes {
-                merge(&mut merged, f);
+        match serde_json::from_str::<Told>(line) {
+            Ok(Told::Finding(f)) => {
+                if f.kind != FindingKind::UniformWrite || o.uniform_writes {
+                    run.findings.push(*f);
+                }
             }
-        } else if v.get("launch").is_some() {
-            launches += 1;
-        } else if let Some(e) = v.get("error").and_then(|e| e.as_str()) {
-            errors.push(e.to_string());
+            Ok(Told::Launch(l)) => {
+                launches += 1;
+                keep(&mut run.launches, l);
+            }
+            Ok(Told::Error(e)) => errors.push(e),
+            Ok(Told::Note(n)) => {
+                if !run.notes.contains(&n) {
+                    run.notes.push(n);
+                }
+            }
+            Ok(Told::Loss(l)) => run.losses.push(l),
+            Ok(Told::Module(m)) => run.modules.push(Mapped {
+                path: m.path,
+                bias: m.bias,
+                start: m.start,
+                end: m.end,
+                ..Mapped::default()
+            }),
+            Err(e) => errors.push(format!("a line of the log cannot be read: {e}")),
         }
     }
     if launches == 0 && !errors.is_empty() {
         return Err(ToolError(errors.join("\n")));
     }
     if launches == 0 {
-        report.notes.push(format!(
+        run.notes.push(format!(
             "{} launched no kernel through libcudart; a program linked with the static runtime must be linked again with -cudart shared, or built with: deadheat gpu cc",
             o.program
         ));
     }
-    report.notes.extend(errors);
-    report.notes.push(format!("{launches} kernel launches"));
-    report.launches.push(LaunchReport {
-        kernel: o.program.clone(),
-        findings: merged,
-        checked: Default::default(),
-        time: Default::default(),
-        analysis: None,
-        buffers: Vec::new(),
-    });
-    let code = status.code().unwrap_or(128);
-    if code != 0 {
-        report
-            .notes
-            .push(format!("{} itself ended with {status}", o.program));
-    }
-    Ok((report, code))
+    run.notes.extend(errors);
+    run.notes.push(format!("{launches} kernel launches"));
+    Ok((run.report(&o.rules), status.code().unwrap_or(128)))
 }
 
-/// The same pair of lines in another launch is the same bug.
-fn merge(all: &mut Vec<GpuFinding>, f: GpuFinding) {
-    let same = |g: &&mut GpuFinding| {
-        g.kind == f.kind
-            && g.kernel == f.kernel
-            && g.accesses.len() == f.accesses.len()
-            && g.accesses
-                .iter()
-                .zip(&f.accesses)
-                .all(|(a, b)| a.file == b.file && a.line == b.line && a.ptx_line == b.ptx_line)
-    };
+fn exit(status: ExitStatus) -> Exit {
+    Exit {
+        how: if status.code().is_some() {
+            ExitHow::Exited
+        } else {
+            ExitHow::Signalled
+        },
+        code: status.code(),
+        signal: status.signal(),
+        complete: true,
+    }
+}
+
+/// One entry for each kernel and shape; its numbers are added up.
+fn keep(all: &mut Vec<CheckedLaunch>, l: CheckedLaunch) {
+    let same =
+        |k: &&mut CheckedLaunch| k.kernel == l.kernel && k.grid == l.grid && k.block == l.block;
     match all.iter_mut().find(same) {
-        Some(g) => {
-            g.counts.times += f.counts.times.max(1);
-            g.counts.thread_pairs += f.counts.thread_pairs;
-            for n in f.relations {
-                if !g.relations.contains(&n) {
-                    g.relations.push(n);
-                }
+        Some(k) => {
+            for (name, v) in l.stats {
+                *k.stats.entry(name).or_insert(0.0) += v;
             }
         }
-        None => all.push(f),
+        None => all.push(l),
     }
 }

@@ -1,7 +1,10 @@
 //! One file checked: compile, load, analyze, run, collect findings.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+use deadheat_model::{CheckedLaunch, Finding, FindingKind, Loss, Program as Under, Report};
+use deadheat_report::{GpuRun, Suppressions};
 
 use crate::check::{self, Checked, Monitor, Options, Scheme};
 use crate::machine::{Launch, Loaded, Memory, Program};
@@ -9,7 +12,7 @@ use crate::ptx::Ty;
 
 use super::ToolError;
 use super::compile::{CompileOptions, to_ptx};
-use super::finding::{GpuFinding, Scene, explained, findings};
+use super::finding::{Scene, explained, findings, lines, same};
 use super::launch::{Arg, Elem, Init, LaunchSpec, fill};
 use super::names::{pointer_params, short};
 
@@ -50,7 +53,9 @@ impl CheckOptions {
 #[derive(Debug)]
 pub struct LaunchReport {
     pub kernel: String,
-    pub findings: Vec<GpuFinding>,
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub findings: Vec<Finding>,
     pub checked: Checked,
     pub time: Duration,
     pub analysis: Option<crate::analyze::Summary>,
@@ -58,22 +63,82 @@ pub struct LaunchReport {
     pub buffers: Vec<(usize, u64, u64)>,
 }
 
-/// What a whole check gave.
-#[derive(Debug, Default)]
-pub struct Report {
-    pub launches: Vec<LaunchReport>,
-    pub notes: Vec<String>,
+impl LaunchReport {
+    fn checked_launch(&self) -> CheckedLaunch {
+        let c = &self.checked;
+        let stats = [
+            ("warp_instructions", c.outcome.steps as f64),
+            ("lane_instructions", c.outcome.lane_steps as f64),
+            ("checked_accesses", c.checked as f64),
+            ("spared_accesses", c.spared as f64),
+            (
+                "shadow_bytes",
+                (c.shadow_bytes + c.global_shadow_bytes) as f64,
+            ),
+            ("statement_table_bytes", c.stmt_bytes as f64),
+            ("seconds", self.time.as_secs_f64()),
+        ];
+        CheckedLaunch {
+            kernel: self.kernel.clone(),
+            grid: self.grid,
+            block: self.block,
+            analysis: self.analysis.as_ref().map(|a| a.sentence()),
+            stats: stats.map(|(k, v)| (k.to_string(), v)).into(),
+        }
+    }
 }
 
-impl Report {
-    pub fn findings(&self) -> impl Iterator<Item = &GpuFinding> {
+/// What a whole check gave.
+#[derive(Debug, Default)]
+pub struct Session {
+    pub launches: Vec<LaunchReport>,
+    pub notes: Vec<String>,
+    /// Statements that did not fit a table.
+    pub lost: u64,
+}
+
+impl Session {
+    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
         self.launches.iter().flat_map(|l| l.findings.iter())
     }
 
-    /// Bugs, not remarks.
-    pub fn bugs(&self) -> usize {
-        self.findings().filter(|f| !f.benign).count()
+    /// The report, in the form of all reports.
+    pub fn report(self, file: &Path, rules: &Suppressions) -> Report {
+        let run = GpuRun {
+            program: Under {
+                path: file.display().to_string(),
+                argv: vec![file.display().to_string()],
+                cwd: cwd(),
+                ..Under::default()
+            },
+            launches: self
+                .launches
+                .iter()
+                .map(LaunchReport::checked_launch)
+                .collect(),
+            findings: self.launches.into_iter().flat_map(|l| l.findings).collect(),
+            notes: self.notes,
+            losses: match self.lost {
+                0 => Vec::new(),
+                count => vec![Loss {
+                    what:
+                        "statements that did not fit their table and are explained by address only"
+                            .to_string(),
+                    count,
+                }],
+            },
+            modules: Vec::new(),
+        };
+        run.report(rules)
     }
+}
+
+/// The folder that paths are shown from.
+pub fn cwd() -> String {
+    std::env::current_dir()
+        .unwrap_or_default()
+        .display()
+        .to_string()
 }
 
 /// A made-up argument for a parameter nobody gave: a buffer for what may be a pointer, else the number of threads.
@@ -184,7 +249,7 @@ fn prepare(
 ///
 /// # Errors
 /// The file cannot be compiled or the launch cannot run.
-pub fn check(o: &CheckOptions, output: &(dyn Fn(&str) + Sync)) -> Result<Report, ToolError> {
+pub fn check(o: &CheckOptions, output: &(dyn Fn(&str) + Sync)) -> Result<Session, ToolError> {
     let text = to_ptx(&o.file, &o.compile)?;
     check_ptx(&text, o, output)
 }
@@ -197,14 +262,14 @@ pub fn check_ptx(
     text: &str,
     o: &CheckOptions,
     output: &(dyn Fn(&str) + Sync),
-) -> Result<Report, ToolError> {
+) -> Result<Session, ToolError> {
     let name = o.file.display();
     let module = crate::ptx::parse(text).map_err(|e| ToolError(format!("{name}: {e}")))?;
     let all: Vec<String> = module.kernels().map(|f| f.name.clone()).collect();
     if all.is_empty() {
         return Err(ToolError(format!("{name} has no kernel")));
     }
-    let mut report = Report::default();
+    let mut report = Session::default();
     let default = [LaunchSpec::default()];
     let launches = if o.launches.is_empty() {
         &default[..]
@@ -234,6 +299,7 @@ pub fn check_ptx(
                 .map_err(|e| ToolError(format!("{name}: {e}")))?;
             let one = launch(&loaded, &memory, k, spec, o, &mut report.notes, output)
                 .map_err(|e| ToolError(format!("{name}: {e}")))?;
+            report.lost += one.checked.lost;
             report.launches.push(one);
         }
     }
@@ -292,36 +358,25 @@ fn launch(
     };
     let time = started.elapsed();
     for f in findings(&scene, &checked) {
-        if f.benign && !o.uniform_writes {
-            notes.push(format!(
-                "{}:{}: threads write the same value to the same place; not counted as a race (show with --uniform-writes)",
-                f.accesses[0].file, f.accesses[0].line
-            ));
+        if f.kind == FindingKind::UniformWrite && !o.uniform_writes {
+            for (file, line) in lines(&f).iter().take(1) {
+                notes.push(format!(
+                    "{file}:{line}: threads write the same value to the same place; not counted as a race (show with --uniform-writes)"
+                ));
+            }
             continue;
         }
         // What was proved before is not said again.
-        let known = found.iter().any(|g: &GpuFinding| {
-            g.kind == f.kind
-                && g.accesses.len() == f.accesses.len()
-                && g.accesses
-                    .iter()
-                    .zip(&f.accesses)
-                    .all(|(x, y)| x.file == y.file && x.line == y.line)
-        });
-        if !known {
+        if !found.iter().any(|g: &Finding| same(g, &f)) {
             found.push(f);
         }
     }
     let all = found.clone();
     found.retain(|f| !explained(f, &all));
-    if checked.lost > 0 {
-        notes.push(format!(
-            "{} statements did not fit the statement table and are explained by address only",
-            checked.lost
-        ));
-    }
     Ok(LaunchReport {
         kernel: short(kernel),
+        grid: l.grid,
+        block: l.block,
         findings: found,
         checked,
         time,

@@ -1,12 +1,17 @@
 //! Regenerates the tables of the GRace paper for its three programs, on our machine:
 //! `cargo run --release -p deadheat-gpu --example tables`.
 
+mod bench;
+mod measure;
+mod suite;
+
 use std::path::Path;
 
 use deadheat_gpu::check::Scheme;
 use deadheat_gpu::frontend::cli;
 use deadheat_gpu::frontend::compile::to_ptx;
 use deadheat_gpu::frontend::session::{LaunchReport, check_ptx};
+use deadheat_model::{Extent, FindingKind, FoundBy};
 
 const CO: &str =
     "--kernel cocluster --grid 8 --block 256 --shared 4096 --arg f32:65536:random=1,50";
@@ -35,6 +40,20 @@ fn run(ptx: &str, options: &str, scheme: Scheme, analyze: bool) -> LaunchReport 
 }
 
 fn main() {
+    let a: Vec<String> = std::env::args().collect();
+    if a.len() > 4 {
+        let scheme = match a[3].as_str() {
+            "off" => Scheme::Off,
+            "addr" => Scheme::Addr,
+            _ => Scheme::Both,
+        };
+        suite::prof(&a[2], scheme, a[4].parse().unwrap());
+        return;
+    }
+    if a.len() > 1 {
+        suite::dev(&a[1], a.get(2).and_then(|r| r.parse().ok()).unwrap_or(5));
+        return;
+    }
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/gpu/paper/grace.cu");
     let ptx = to_ptx(&source, &Default::default()).expect("compiles");
     let co_good = format!(
@@ -60,14 +79,24 @@ fn main() {
         let races: Vec<_> = r
             .findings
             .iter()
-            .filter(|f| f.kind == "data-race")
+            .filter(|f| f.kind == FindingKind::KernelRace)
             .collect();
-        let sum = |g: &dyn Fn(&deadheat_gpu::frontend::finding::GpuCounts) -> u64| {
-            races.iter().map(|f| g(&f.counts)).sum::<u64>()
+        let sum = |g: &dyn Fn(&Extent) -> u64| {
+            races
+                .iter()
+                .filter_map(|f| f.launch.as_ref())
+                .map(|l| g(&l.extent))
+                .sum::<u64>()
         };
         println!(
             "| {name} | {} | {} | {} | {} | {} |",
-            races.first().map_or("-", |f| f.found_by.as_str()),
+            races
+                .first()
+                .and_then(|f| f.launch.as_ref())
+                .map_or("-", |l| match l.found_by {
+                    FoundBy::Static => "analysis",
+                    FoundBy::Dynamic => "running",
+                }),
             races.len(),
             sum(&|c| c.addresses),
             sum(&|c| c.thread_pairs),
