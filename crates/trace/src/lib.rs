@@ -7,6 +7,7 @@
 //! | [`text`]     | the grammar, the parser with line-numbered errors, the writer        |
 //! | [`legal`]    | could this interleaving have happened? (locks held once, joins late) |
 //! | [`mod@generate`] | random legal traces from a seed, some racy, some not                 |
+//! | `file`       | traces in files: checksummed, compressed frames of streams           |
 //! | [`wire`]     | the binary form of one strand's events, as the runtime records it    |
 //!
 //! Nothing here knows any detector, or what happens before what.
@@ -14,6 +15,8 @@
 #![forbid(unsafe_code)]
 
 pub mod event;
+#[cfg(feature = "std")]
+pub mod file;
 #[cfg(feature = "std")]
 pub mod generate;
 #[cfg(feature = "std")]

@@ -170,6 +170,26 @@ pub fn words_of(word: u64) -> usize {
     Op::new(word >> OP_SHIFT & OP_MASK).map_or(1, |op| op.more() + 1)
 }
 
+/// What an item has to do with places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlaceUse {
+    Defines(u16),
+    Uses(u16),
+}
+
+/// What the item that begins with `word` has to do with places.
+#[inline]
+pub fn place_of(word: u64) -> Option<PlaceUse> {
+    if word & ACCESS != 0 {
+        return Some(PlaceUse::Uses((word >> PLACE_SHIFT) as u16));
+    }
+    match Op::new(word >> OP_SHIFT & OP_MASK)? {
+        Op::Place => Some(PlaceUse::Defines((word >> DETAIL_SHIFT) as u16)),
+        Op::Range => Some(PlaceUse::Uses((word >> DETAIL_SHIFT) as u16)),
+        _ => None,
+    }
+}
+
 /// Width and order of an atomic operation in the detail: `[7..4 width][3..0 order]`.
 pub(super) fn atomic_detail(width: Width, order: u64) -> u64 {
     (width as u64) << 4 | order
