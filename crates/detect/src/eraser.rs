@@ -338,6 +338,11 @@ impl<I: Copy> Eraser<I> {
         });
     }
 
+    /// All memory is virgin again; the locks stay held.
+    pub fn forget(&mut self) {
+        self.cells = Pages::default();
+    }
+
     /// Pages of memory that are remembered.
     pub fn pages(&self) -> usize {
         self.cells.pages()

@@ -1,0 +1,149 @@
+//! What the checkers get: a stretch of the merged execution, cut by address.
+//!
+//! A batch has *steps* in the order in which they are to be checked, and *news* about the order that all checkers get
+//! alike. A step that touches memory says how much of the news comes before it. Batches come one after another;
+//! everything in them refers to what earlier ones said.
+
+use std::sync::Arc;
+
+use deadheat_detect::entry::{PLAIN, WRITE};
+use deadheat_detect::eraser::{Lock, Mode};
+use deadheat_order::{Holder, Transfer};
+use deadheat_trace::wire::{MemoryKind, Spot, StackNode};
+use deadheat_trace::{Range, Strand};
+
+/// A strand's place in clocks. A strand that ended and is known to whoever forks a new one leaves it its slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(pub u16);
+
+/// The number of a list of held locks; 0 is the empty one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LocksId(pub u32);
+
+/// Kinds of accesses, as in a [`Spot`]: those of [`deadheat_trace::wire::Touch`], and what acts do to memory.
+pub mod kind {
+    pub const READ: u8 = 1;
+    pub const WRITE: u8 = 2;
+    pub const ATOMIC_READ: u8 = 3;
+    pub const ATOMIC_WRITE: u8 = 4;
+    pub const ATOMIC_READ_WRITE: u8 = 5;
+    pub const FREE: u8 = 6;
+    pub const VPTR_WRITE: u8 = 7;
+    pub const DESTROY: u8 = 8;
+}
+
+/// The bits of a [`deadheat_detect::entry`] for a kind of access: is it plain, does it write?
+#[inline(always)]
+pub const fn bits(kind: u8) -> u64 {
+    const BITS: [u64; 16] = {
+        let mut bits = [PLAIN | WRITE; 16];
+        bits[kind::READ as usize] = PLAIN;
+        bits[kind::ATOMIC_READ as usize] = 0;
+        bits[kind::ATOMIC_WRITE as usize] = WRITE;
+        bits[kind::ATOMIC_READ_WRITE as usize] = WRITE;
+        bits
+    };
+    BITS[kind as usize & 15]
+}
+
+/// Some bytes touched by the strand of the run that this belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Access {
+    pub addr: u64,
+    /// Program counter, kind, and the size of the whole access, of which this may be a piece.
+    pub spot: Spot,
+    /// Bytes from `addr` on; at least 1.
+    pub len: u32,
+    /// The calls around it. If the spot has no program counter, this is the whole stack.
+    pub caller: StackNode,
+    /// Its place in the batch, whoever checks it.
+    pub order: u32,
+}
+
+/// Accesses of one strand with nothing between them that others could see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    pub strand: Strand,
+    /// The strand among [`News::Transfer`]s.
+    pub holder: Holder,
+    pub slot: Slot,
+    /// The strand's own time: the epoch of all these accesses.
+    pub time: u64,
+    pub locks: LocksId,
+    /// So much of [`Batch::news`] comes before it.
+    pub news: u32,
+    /// Which of [`Batch::accesses`].
+    pub first: u32,
+    pub count: u32,
+}
+
+/// What some memory is, from here on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    pub range: Range,
+    pub kind: MemoryKind,
+    pub strand: Strand,
+    pub stack: StackNode,
+}
+
+/// One thing to do for a checker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    Run(Run),
+    /// From here on these bytes have no past.
+    Fresh(Range),
+    /// Memory is given back, by whom and where. The write that a free is comes as a run beside it; those who judge
+    /// locks take the memory for fresh.
+    Freed(Block),
+    /// What some memory is: for descriptions, not for the check.
+    Block(Block),
+}
+
+/// What all checkers must know of the order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News {
+    /// The slot belongs to this strand from its time `from` on. Its clock is empty but for that.
+    Slot {
+        slot: Slot,
+        strand: Strand,
+        from: u64,
+    },
+    /// The clock of the strand in `slot` now says `time` for `of`. For those who carry clocks.
+    Clock {
+        slot: Slot,
+        of: Slot,
+        time: u64,
+    },
+    /// Knowledge moved. For those who carry sets of who knows.
+    Transfer(Transfer),
+    /// For those who judge locks.
+    Took(Strand, Lock, Mode),
+    Gave(Strand, Lock, Mode),
+    Ended(Strand),
+    /// Every strand that is left knows each slot up to these times: whatever is older can be forgotten.
+    Known {
+        times: Arc<[u64]>,
+        living: Arc<[Holder]>,
+        gone: Arc<[Holder]>,
+    },
+    /// A frame ends. Who checks frames alone forgets everything here.
+    Frame,
+}
+
+/// A stretch of the execution for one checker.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// Counted from 0; the same for all checkers.
+    pub number: u64,
+    pub news: Arc<Vec<News>>,
+    pub steps: Vec<Step>,
+    pub accesses: Vec<Access>,
+}
+
+impl Batch {
+    pub fn accesses_of(&self, run: &Run) -> &[Access] {
+        let first = run.first as usize;
+        &self.accesses[first..first + run.count as usize]
+    }
+}

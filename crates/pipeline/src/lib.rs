@@ -1,0 +1,57 @@
+//! The check engine: an execution's streams in, findings out, with any detector, on any number of threads.
+//!
+//! ```text
+//!  streams ──> merge ──> sequence ──> batches ──> shard 0 ──> candidates ──> tell ──> raw stream
+//!  (one per    (by act   (clocks,      (cut by    shard 1                   (both sides,
+//!   strand)    numbers)  locks)        address)   ...                        stacks, memory)
+//! ```
+//!
+//! | module       | what it holds                                                                        |
+//! |--------------|--------------------------------------------------------------------------------------|
+//! | [`check`]    | the whole engine in one call                                                         |
+//! | [`merge`]    | one order of all events out of the streams' act numbers                              |
+//! | [`sequence`] | stamps events with the order and cuts them into batches                              |
+//! | [`order`]    | the clocks of strands, locks, atomics                                                |
+//! | [`batch`]    | what a checker gets: steps with accesses, and news about the order                   |
+//! | [`shard`]    | a checker: its part of the memory under all detectors                                |
+//! | [`fast`]     | FastTrack on flat pages                                                              |
+//! | [`frames`]   | FastTrack on one frame at a time, as in KUDA                                         |
+//! | [`detector`] | the detectors' names and needs                                                       |
+//! | [`pool`]     | shards on threads                                                                    |
+//! | [`locks`], [`timeline`] | what was held, and what happened around it, for reports                   |
+//! | [`found`], [`tell`] | candidates, and how they become lines of the raw stream                       |
+//!
+//! # To build another engine
+//!
+//! A [`sequence::Sequencer`] makes [`batch::Batch`]es; [`shard::Shard::check`] is `fn check(&mut self, &Batch) ->
+//! Vec<Candidate>` and nothing else. An engine on other hardware takes the same batches: `steps` in order; for a
+//! [`batch::Step::Run`] first `news[..run.news]` that it has not seen, then `accesses_of(run)`. Each news is for one kind of
+//! detector: `Clock` (component by component, [`detector::Clocks`] shows how) for vector clocks, `Transfer` for Goldilocks,
+//! `Took` and `Gave` for Eraser, `Known` to forget. What it finds need not be exact: [`found::Found::pair`] takes
+//! candidates, and a shard that is given the same batches says which bytes really race.
+//!
+//! # Memory
+//!
+//! Bounded by what the program touches and what strands still can race with: every some thousand acts the sequencer works
+//! out what all strands that are left know ([`batch::News::Known`]); entries, pages, locks' clocks and slots of strands that
+//! are older are dropped.
+#![forbid(unsafe_code)]
+
+pub mod batch;
+pub mod check;
+pub mod detector;
+pub mod fast;
+pub mod found;
+pub mod frames;
+pub mod locks;
+pub mod merge;
+pub mod order;
+pub mod pool;
+pub mod sequence;
+pub mod shard;
+pub mod tell;
+pub mod timeline;
+
+pub use check::{Listener, Settings, Summary, check};
+pub use detector::DetectorKind;
+pub use shard::Across;

@@ -1,0 +1,368 @@
+//! The clocks of the merged execution: who knows what now, and the news that follows for the checkers.
+//!
+//! Strands have slots, and holders of knowledge (strands, locks, atomics, ...) have clocks: flat arrays by slot. What a
+//! strand learns is told to the checkers component by component, so that a checker's clock costs what changed and not
+//! what there is.
+
+use std::collections::HashMap;
+
+use deadheat_order::transfer::Name;
+use deadheat_order::{Holder, Transfer, Transfers};
+use deadheat_trace::{Action, Event, Strand};
+
+use crate::batch::{News, Slot};
+use crate::detector::Needs;
+
+/// What a holder knows.
+#[derive(Clone, Debug, Default)]
+struct Clock {
+    times: Vec<u64>,
+    /// If set, this is exactly what the strand in that slot knew at that time: whoever knows the moment knows it all.
+    by: Option<(Slot, u64)>,
+    /// The slot, if the holder is a strand.
+    slot: Option<Slot>,
+}
+
+impl Clock {
+    fn get(&self, slot: Slot) -> u64 {
+        self.times.get(slot.0 as usize).copied().unwrap_or(0)
+    }
+}
+
+/// What is known of a strand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Present {
+    pub holder: Holder,
+    pub slot: Slot,
+    pub time: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Life {
+    holder: Holder,
+    /// None if there was none left.
+    slot: Option<Slot>,
+    /// Its last time, when it has ended.
+    ended: Option<u64>,
+}
+
+/// Who knows what.
+#[derive(Debug)]
+pub struct Order {
+    transfers: Transfers,
+    clocks: Vec<Clock>,
+    strands: HashMap<Strand, Life>,
+    /// For each slot, the last time of the strand that had it, if that has ended.
+    free: Vec<Option<u64>>,
+    needs: Needs,
+    moved: Vec<Transfer>,
+    /// Strands that found no slot.
+    pub without_slot: u64,
+}
+
+/// Slots there can be: what fits an entry.
+const SLOTS: usize = 1 << 16;
+/// Slots that are looked at for a new strand.
+const TRIED: usize = 64;
+
+impl Order {
+    pub fn new(needs: Needs) -> Order {
+        Order {
+            transfers: Transfers::new(),
+            clocks: Vec::new(),
+            strands: HashMap::new(),
+            free: Vec::new(),
+            needs,
+            moved: Vec::new(),
+            without_slot: 0,
+        }
+    }
+
+    /// The strand now; it is new if nobody forked it. None if there was no slot for it.
+    pub fn present(&mut self, strand: Strand, news: &mut Vec<News>) -> Option<Present> {
+        let life = match self.strands.get(&strand) {
+            Some(life) => *life,
+            None => self.begin(strand, None, news),
+        };
+        let slot = life.slot?;
+        Some(Present {
+            holder: life.holder,
+            slot,
+            time: self.clocks[life.holder.0 as usize].get(slot),
+        })
+    }
+
+    /// A strand that was not there before.
+    fn begin(&mut self, strand: Strand, parent: Option<Strand>, news: &mut Vec<News>) -> Life {
+        let holder = self.transfers.strand(strand);
+        let slot = self.slot_for(parent);
+        let life = Life {
+            holder,
+            slot: slot.map(|(slot, _)| slot),
+            ended: None,
+        };
+        self.strands.insert(strand, life);
+        let clock = self.clock(holder);
+        *clock = Clock::default();
+        if let Some((slot, from)) = slot {
+            clock.times.resize(slot.0 as usize + 1, 0);
+            clock.times[slot.0 as usize] = from;
+            clock.slot = Some(slot);
+            news.push(News::Slot { slot, strand, from });
+        } else {
+            self.without_slot += 1;
+        }
+        life
+    }
+
+    /// A slot whose last strand ended before the parent's present, else a new one; and its first time.
+    fn slot_for(&mut self, parent: Option<Strand>) -> Option<(Slot, u64)> {
+        let knows = parent
+            .and_then(|parent| self.strands.get(&parent))
+            .map(|life| &self.clocks[life.holder.0 as usize]);
+        let left = self.free.iter().enumerate();
+        let fit = left
+            .filter_map(|(at, last)| Some((Slot(at as u16), (*last)?)))
+            .take(TRIED)
+            .find(|&(slot, last)| knows.is_some_and(|clock| clock.get(slot) >= last));
+        if let Some((slot, last)) = fit {
+            self.free[slot.0 as usize] = None;
+            return Some((slot, last + 1));
+        }
+        if self.free.len() >= SLOTS {
+            return None;
+        }
+        self.free.push(None);
+        Some((Slot((self.free.len() - 1) as u16), 1))
+    }
+
+    fn clock(&mut self, holder: Holder) -> &mut Clock {
+        let at = holder.0 as usize;
+        if self.clocks.len() <= at {
+            self.clocks.resize_with(at + 1, Clock::default);
+        }
+        &mut self.clocks[at]
+    }
+
+    /// What the event learns, before its own accesses.
+    pub fn before(&mut self, event: &Event, news: &mut Vec<News>) {
+        if let Action::Join(other) = event.action {
+            self.present(other, news);
+        }
+        self.transfers.before(event, &mut self.moved);
+        self.transfer(news);
+    }
+
+    /// What the event tells, its own accesses included.
+    pub fn after(&mut self, event: &Event, news: &mut Vec<News>) {
+        match event.action {
+            Action::Fork(child) if !self.strands.contains_key(&child) => {
+                self.begin(child, Some(event.strand), news);
+            }
+            Action::End => {
+                self.end(event.strand);
+                if self.needs.locks {
+                    news.push(News::Ended(event.strand));
+                }
+            }
+            _ => {}
+        }
+        self.transfers.after(event, &mut self.moved);
+        self.transfer(news);
+    }
+
+    /// The strand does nothing more: its clock stands still, and its slot is free for who knows its last moment.
+    fn end(&mut self, strand: Strand) {
+        let Some(life) = self.strands.get_mut(&strand) else {
+            return;
+        };
+        let clock = &mut self.clocks[life.holder.0 as usize];
+        if let Some(slot) = clock.slot.take() {
+            let last = clock.get(slot);
+            clock.by = Some((slot, last));
+            life.ended = Some(last);
+            self.free[slot.0 as usize] = Some(last);
+        } else {
+            life.ended = Some(0);
+        }
+    }
+
+    fn transfer(&mut self, news: &mut Vec<News>) {
+        let moved = std::mem::take(&mut self.moved);
+        for &transfer in &moved {
+            if self.needs.transfers {
+                news.push(News::Transfer(transfer));
+            }
+            match transfer {
+                Transfer::Learn { from, to } => self.learn(from, to, news),
+                Transfer::Replace { from, to } => self.replace(from, to, news),
+                Transfer::Clear(gone) => *self.clock(gone) = Clock::default(),
+            }
+        }
+        self.moved = moved;
+        self.moved.clear();
+    }
+
+    fn learn(&mut self, from: Holder, to: Holder, news: &mut Vec<News>) {
+        self.clock(from.max(to));
+        if from != to {
+            let (teller, learner) = two(&mut self.clocks, from, to);
+            match (learner.slot, teller.slot) {
+                (Some(slot), _) => {
+                    let known = teller.by.is_some_and(|(by, time)| learner.get(by) >= time);
+                    if !known {
+                        join(learner, teller, |of, time| {
+                            if self.needs.clocks {
+                                news.push(News::Clock { slot, of, time });
+                            }
+                        });
+                    }
+                }
+                (None, Some(slot)) => {
+                    // What an object was told by somebody whom the strand knows is no more than what the strand knows.
+                    let covered = learner.times.is_empty()
+                        || learner.by.is_some_and(|(by, time)| teller.get(by) >= time);
+                    if covered {
+                        learner.times.clone_from(&teller.times);
+                        learner.by = Some((slot, teller.get(slot)));
+                    } else {
+                        join(learner, teller, |_, _| ());
+                        learner.by = None;
+                    }
+                }
+                (None, None) => {
+                    if learner.times.is_empty() {
+                        learner.times.clone_from(&teller.times);
+                        learner.by = teller.by;
+                    } else {
+                        join(learner, teller, |_, _| ());
+                        learner.by = None;
+                    }
+                }
+            }
+        }
+        self.told(from, news);
+    }
+
+    fn replace(&mut self, from: Holder, to: Holder, news: &mut Vec<News>) {
+        self.clock(from.max(to));
+        if from != to {
+            let (teller, learner) = two(&mut self.clocks, from, to);
+            learner.times.clone_from(&teller.times);
+            learner.by = match teller.slot {
+                Some(slot) => Some((slot, teller.get(slot))),
+                None => teller.by,
+            };
+        }
+        self.told(from, news);
+    }
+
+    /// After telling, a strand's time goes on: what it does next was not told.
+    fn told(&mut self, from: Holder, news: &mut Vec<News>) {
+        let clock = &mut self.clocks[from.0 as usize];
+        if let Some(slot) = clock.slot {
+            let time = &mut clock.times[slot.0 as usize];
+            *time += 1;
+            if self.needs.clocks {
+                let (of, time) = (slot, *time);
+                news.push(News::Clock { slot, of, time });
+            }
+        }
+    }
+
+    /// What every strand that is left knows, and the end of what nobody needs any more.
+    pub fn forget(&mut self, news: &mut Vec<News>) {
+        let living: Vec<Holder> = self
+            .strands
+            .values()
+            .filter(|life| life.ended.is_none())
+            .map(|life| life.holder)
+            .collect();
+        let mut times = vec![u64::MAX; self.free.len()];
+        for holder in &living {
+            let clock = &self.clocks[holder.0 as usize];
+            for (at, time) in times.iter_mut().enumerate() {
+                *time = (*time).min(clock.get(Slot(at as u16)));
+            }
+        }
+        if living.is_empty() {
+            times.fill(0);
+        }
+        let mut gone = Vec::new();
+        let clocks = &mut self.clocks;
+        let transfers = &mut self.transfers;
+        self.strands.retain(|_, life| {
+            let known = |slot: Slot, last: u64| {
+                times.get(slot.0 as usize).is_some_and(|&time| time >= last)
+            };
+            let passed = match (life.slot, life.ended) {
+                (Some(slot), Some(last)) => known(slot, last),
+                (None, Some(_)) => true,
+                (_, None) => false,
+            };
+            if passed {
+                // Whoever will join it knows all that it did.
+                clocks[life.holder.0 as usize] = Clock::default();
+                transfers.retire(life.holder);
+                gone.push(life.holder);
+            }
+            !passed
+        });
+        for at in 0..self.clocks.len() {
+            let holder = Holder(at as u32);
+            let clock = &self.clocks[at];
+            let strange = matches!(self.transfers.name(holder), None | Some(Name::Strand(_)));
+            let known = |(&mine, &all): (&u64, &u64)| mine <= all;
+            if !strange && clock.times.iter().zip(&times).all(known) {
+                self.clocks[at] = Clock::default();
+                self.transfers.retire(holder);
+                if self.needs.transfers {
+                    news.push(News::Transfer(Transfer::Clear(holder)));
+                }
+            }
+        }
+        news.push(News::Known {
+            times: times.into(),
+            living: living.into(),
+            gone: gone.into(),
+        });
+    }
+
+    /// How many clocks are kept: strands, locks, atomics and so on.
+    pub fn holders(&self) -> usize {
+        self.clocks
+            .iter()
+            .filter(|clock| !clock.times.is_empty())
+            .count()
+    }
+
+    /// Slots that were ever used.
+    pub fn slots(&self) -> usize {
+        self.free.len()
+    }
+}
+
+/// Two different holders' clocks.
+fn two(clocks: &mut [Clock], from: Holder, to: Holder) -> (&Clock, &mut Clock) {
+    let (from, to) = (from.0 as usize, to.0 as usize);
+    if from < to {
+        let (low, high) = clocks.split_at_mut(to);
+        (&low[from], &mut high[0])
+    } else {
+        let (low, high) = clocks.split_at_mut(from);
+        (&high[0], &mut low[to])
+    }
+}
+
+/// The later of the two, slot by slot; tells what changed.
+fn join(learner: &mut Clock, teller: &Clock, mut changed: impl FnMut(Slot, u64)) {
+    if learner.times.len() < teller.times.len() {
+        learner.times.resize(teller.times.len(), 0);
+    }
+    for (at, (mine, &theirs)) in learner.times.iter_mut().zip(&teller.times).enumerate() {
+        if theirs > *mine {
+            *mine = theirs;
+            changed(Slot(at as u16), theirs);
+        }
+    }
+}

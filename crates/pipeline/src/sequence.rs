@@ -1,0 +1,362 @@
+//! Turns the merged events of all strands into batches for the checkers: stamps them with the order, and cuts them by
+//! address (or, if frames are checked alone, by frame).
+
+use std::sync::Arc;
+
+use deadheat_detect::eraser::{Locking, locking};
+use deadheat_trace::wire::{Act, Item, LARGEST, MemoryKind, Spot, StackNode, Touched};
+use deadheat_trace::{Action, Event, Range, Strand};
+
+use crate::batch::{Access, Batch, Block, News, Run, Step, kind};
+use crate::detector::Needs;
+use crate::locks::Locks;
+use crate::order::{Order, Present};
+use crate::shard::Across;
+use crate::timeline::Timelines;
+
+/// Memory goes to the checkers in stripes of this many bytes.
+const STRIPE_SHIFT: u32 = 12;
+const STRIPE: u64 = 1 << STRIPE_SHIFT;
+/// Accesses of a batch, more or less.
+const BATCH: u32 = 1 << 14;
+/// Events of a frame, as in the paper.
+pub const FRAME: u32 = 1024;
+/// After so many acts, what everybody knows is worked out.
+pub const FORGET: u32 = 1 << 13;
+
+/// The run being filled.
+#[derive(Clone, Copy, Debug)]
+struct Now {
+    strand: Strand,
+    present: Option<Present>,
+    locks: crate::batch::LocksId,
+}
+
+/// Counts of what went through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    pub accesses: u64,
+    pub acts: u64,
+    pub frames: u64,
+    /// Accesses that the program dropped, as its streams say.
+    pub dropped: u64,
+    /// Accesses of strands that found no slot.
+    pub unplaced: u64,
+}
+
+/// Makes batches.
+#[derive(Debug)]
+pub struct Sequencer {
+    order: Order,
+    pub locks: Locks,
+    pub timelines: Timelines,
+    needs: Needs,
+    across: Across,
+    batches: Vec<Batch>,
+    news: Vec<News>,
+    now: Option<Now>,
+    number: u64,
+    /// Places given in this batch.
+    order_in_batch: u32,
+    in_frame: u32,
+    since_forget: u32,
+    /// After so many acts, what everybody knows is worked out; [`FORGET`], unless a test wants it sooner.
+    pub forget_after: u32,
+    pub passed: Passed,
+    /// Who forked whom and where, since it was last taken.
+    pub forks: Vec<(Strand, Strand, StackNode)>,
+}
+
+impl Sequencer {
+    /// For that many checkers.
+    pub fn new(checkers: usize, needs: Needs, across: Across) -> Sequencer {
+        let mut sequencer = Sequencer {
+            order: Order::new(needs),
+            locks: Locks::default(),
+            timelines: Timelines::default(),
+            needs,
+            across,
+            batches: vec![Batch::default(); checkers.max(1)],
+            news: Vec::new(),
+            now: None,
+            number: 0,
+            order_in_batch: 0,
+            in_frame: 0,
+            since_forget: 0,
+            forget_after: FORGET,
+            passed: Passed::default(),
+            forks: Vec::new(),
+        };
+        // Strand 0 is there from the beginning.
+        sequencer.order.present(Strand(0), &mut sequencer.news);
+        sequencer
+    }
+
+    /// The next item of a strand. An act must be the next one of all strands.
+    #[inline]
+    pub fn item(&mut self, strand: Strand, item: &Item) {
+        match item {
+            Item::Touch(touched) => self.touched(strand, touched),
+            Item::Act(act) => self.act(strand, act),
+            Item::Memory(kind, range) => self.block(
+                Block {
+                    range: *range,
+                    kind: *kind,
+                    strand,
+                    stack: StackNode(0),
+                },
+                Step::Block,
+            ),
+            Item::Lost(count) => self.passed.dropped += count,
+        }
+    }
+
+    /// Whether the batches should be taken now.
+    pub fn full(&self) -> bool {
+        self.order_in_batch >= BATCH || self.news.len() >= BATCH as usize
+    }
+
+    /// The batches of all checkers, each with the same news. `empty` are batches whose memory can be used again.
+    pub fn take(&mut self, empty: &mut Vec<Batch>) -> Vec<Batch> {
+        self.now = None;
+        let news = Arc::new(std::mem::take(&mut self.news));
+        let number = self.number;
+        self.number += 1;
+        self.order_in_batch = 0;
+        let fresh = |empty: &mut Vec<Batch>| {
+            let mut batch = empty.pop().unwrap_or_default();
+            batch.steps.clear();
+            batch.accesses.clear();
+            batch
+        };
+        self.batches
+            .iter_mut()
+            .map(|batch| {
+                let mut full = std::mem::replace(batch, fresh(empty));
+                (full.number, full.news) = (number, news.clone());
+                full
+            })
+            .collect()
+    }
+
+    /// What is kept to say who knows what.
+    pub fn holders(&self) -> usize {
+        self.order.holders()
+    }
+
+    /// Strands that found no slot.
+    pub fn without_slot(&self) -> u64 {
+        self.order.without_slot
+    }
+
+    #[inline]
+    fn touched(&mut self, strand: Strand, touched: &Touched) {
+        let (addr, size) = (touched.range.addr().0, touched.range.size());
+        let spot = Spot::new(touched.pc, touched.touch as u8, size);
+        self.access(strand, addr, size, spot, touched.caller);
+    }
+
+    /// An access of any size, cut into what each checker has.
+    #[inline]
+    pub fn access(&mut self, strand: Strand, addr: u64, size: u64, spot: Spot, caller: StackNode) {
+        match self.now {
+            Some(now) if now.strand == strand => {}
+            _ => self.enter(strand),
+        }
+        self.passed.accesses += 1;
+        let order = self.order_in_batch;
+        self.order_in_batch += 1;
+        let last = addr + (size - 1);
+        if size <= LARGEST
+            && (self.batches.len() == 1 || addr >> STRIPE_SHIFT == last >> STRIPE_SHIFT)
+        {
+            let checker = self.checker(addr >> STRIPE_SHIFT);
+            let access = Access {
+                addr,
+                spot,
+                len: size as u32,
+                caller,
+                order,
+            };
+            self.put(checker, access);
+        } else {
+            self.stripes(addr, last, spot, caller, order);
+        }
+        if self.across == Across::Nothing {
+            self.counted();
+        }
+    }
+
+    fn stripes(&mut self, addr: u64, last: u64, spot: Spot, caller: StackNode, order: u32) {
+        for stripe in addr >> STRIPE_SHIFT..=last >> STRIPE_SHIFT {
+            let base = stripe << STRIPE_SHIFT;
+            let (from, to) = (addr.max(base), last.min(base + (STRIPE - 1)));
+            let access = Access {
+                addr: from,
+                spot,
+                len: (to - from + 1) as u32,
+                caller,
+                order,
+            };
+            self.put(self.checker(stripe), access);
+        }
+    }
+
+    #[inline(always)]
+    fn checker(&self, stripe: u64) -> usize {
+        match (self.batches.len(), self.across) {
+            (1, _) => 0,
+            (count, Across::Frames) => {
+                (stripe.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % count
+            }
+            (count, Across::Nothing) => self.passed.frames as usize % count,
+        }
+    }
+
+    #[cold]
+    fn enter(&mut self, strand: Strand) {
+        self.now = Some(Now {
+            strand,
+            present: self.order.present(strand, &mut self.news),
+            locks: self.locks.of(strand),
+        });
+    }
+
+    #[inline(always)]
+    fn put(&mut self, checker: usize, access: Access) {
+        let Some(Now {
+            strand,
+            present,
+            locks,
+        }) = self.now
+        else {
+            return;
+        };
+        let Some(present) = present else {
+            self.passed.unplaced += 1;
+            return;
+        };
+        let batch = &mut self.batches[checker];
+        let news = self.news.len() as u32;
+        match batch.steps.last_mut() {
+            Some(Step::Run(run)) if (run.strand, run.news, run.locks) == (strand, news, locks) => {
+                run.count += 1;
+            }
+            _ => batch.steps.push(Step::Run(Run {
+                strand,
+                holder: present.holder,
+                slot: present.slot,
+                time: present.time,
+                locks,
+                news,
+                first: batch.accesses.len() as u32,
+                count: 1,
+            })),
+        }
+        batch.accesses.push(access);
+    }
+
+    fn act(&mut self, strand: Strand, act: &Act) {
+        self.passed.acts += 1;
+        let event = Event::new(strand, act.action);
+        self.order.before(&event, &mut self.news);
+        self.timelines
+            .note(strand, act, &mut self.order, &mut self.news);
+        if let Some(change) = locking(act.action) {
+            self.locks.locking(strand, change, act.object, act.at);
+            if self.needs.locks {
+                self.news.push(match change {
+                    Locking::Took(lock, mode) => News::Took(strand, lock, mode),
+                    Locking::Gave(lock, mode) => News::Gave(strand, lock, mode),
+                });
+            }
+        }
+        self.now = None;
+        self.effect(strand, act);
+        self.order.after(&event, &mut self.news);
+        self.now = None;
+        if let Action::Fork(child) = act.action {
+            self.forks.push((child, strand, act.at));
+        }
+        if act.action == Action::End {
+            self.locks.ended(strand);
+            self.timelines.ended(strand);
+        }
+        self.since_forget += 1;
+        if self.since_forget >= self.forget_after {
+            self.since_forget = 0;
+            self.order.forget(&mut self.news);
+        }
+        if self.across == Across::Nothing {
+            self.counted();
+        }
+    }
+
+    /// What an act does to memory. It has the whole call stack, so its spot has no program counter.
+    fn effect(&mut self, strand: Strand, act: &Act) {
+        let (range, kind) = match act.action {
+            Action::Load(place, _) => (place.range(), kind::ATOMIC_READ),
+            Action::Store(place, _) => (place.range(), kind::ATOMIC_WRITE),
+            Action::Rmw(place, _) => (place.range(), kind::ATOMIC_READ_WRITE),
+            Action::Alloc(range) => {
+                let block = Block {
+                    range,
+                    kind: act.memory,
+                    strand,
+                    stack: act.at,
+                };
+                self.block(block, |block| Step::Fresh(block.range));
+                if act.memory != MemoryKind::Other {
+                    self.block(block, Step::Block);
+                }
+                return;
+            }
+            Action::Free(range) => (range, kind::FREE),
+            _ => return,
+        };
+        let spot = Spot::new(0, kind, range.size());
+        self.access(strand, range.addr().0, range.size(), spot, act.at);
+        if kind == kind::FREE {
+            let block = Block {
+                range,
+                kind: MemoryKind::Other,
+                strand,
+                stack: act.at,
+            };
+            self.block(block, Step::Freed);
+        }
+    }
+
+    /// A step for every checker that has some of the memory. What it has none of it does not care for.
+    fn block(&mut self, block: Block, step: impl Fn(Block) -> Step) {
+        let (first, last) = stripes_of(block.range);
+        let count = self.batches.len();
+        if count > 1 && self.across == Across::Frames && last - first < count as u64 {
+            let mut told = vec![false; count];
+            for stripe in first..=last {
+                told[self.checker(stripe)] = true;
+            }
+            for (batch, _) in self.batches.iter_mut().zip(told).filter(|(_, told)| *told) {
+                batch.steps.push(step(block));
+            }
+        } else {
+            for batch in &mut self.batches {
+                batch.steps.push(step(block));
+            }
+        }
+    }
+
+    fn counted(&mut self) {
+        self.in_frame += 1;
+        if self.in_frame >= FRAME {
+            self.in_frame = 0;
+            self.passed.frames += 1;
+            self.news.push(News::Frame);
+        }
+    }
+}
+
+fn stripes_of(range: Range) -> (u64, u64) {
+    let (start, end) = range.bounds();
+    (start >> STRIPE_SHIFT, (end - 1) >> STRIPE_SHIFT)
+}

@@ -1,0 +1,374 @@
+//! A checker: some of the memory, all detectors that were asked for, and all that they must remember.
+//!
+//! It has no thread and no lock of its own: [`Shard::check`] takes a batch and returns what it found.
+
+use std::collections::BTreeMap;
+
+use deadheat_detect::access::Access as Touch;
+use deadheat_detect::cells::Clash;
+use deadheat_detect::djit::Djit;
+use deadheat_detect::entry::{self, Care, Entry, Op};
+use deadheat_detect::eraser::Eraser;
+use deadheat_detect::goldilocks::Goldilocks;
+use deadheat_order::{Epoch, Time};
+use deadheat_trace::wire::MemoryKind;
+use deadheat_trace::{Addr, Range, Strand};
+
+use crate::batch::{Access, Batch, Block, News, Run, Step, bits, kind};
+use crate::detector::{Clocks, DetectorKind};
+use crate::fast::Fast;
+use crate::found::{Candidate, Described, Found, Info, Side};
+use crate::frames::Frames;
+
+/// What memory is now, and what freed memory was.
+#[derive(Debug, Default)]
+struct Blocks {
+    /// By kind, then by start. Those of one kind never overlap.
+    maps: BTreeMap<MemoryKind, BTreeMap<u64, Described>>,
+}
+
+impl Blocks {
+    fn born(&mut self, block: Block) {
+        let map = self.maps.entry(block.kind).or_default();
+        let (start, end) = block.range.bounds();
+        if let Some((&before, old)) = map.range(..start).next_back()
+            && old.block.range.bounds().1 > start
+        {
+            map.remove(&before);
+        }
+        while let Some((&inside, _)) = map.range(start..end).next() {
+            map.remove(&inside);
+        }
+        map.insert(start, Described { block, freed: None });
+    }
+
+    fn freed(&mut self, by: Block) {
+        let start = by.range.bounds().0;
+        for map in self.maps.values_mut() {
+            if let Some(block) = map.get_mut(&start) {
+                block.freed = Some((by.strand, by.stack));
+            }
+        }
+    }
+
+    fn describe(&self, byte: u64) -> Option<Described> {
+        let order = [
+            MemoryKind::Heap,
+            MemoryKind::Stack,
+            MemoryKind::ThreadLocal,
+            MemoryKind::Mapping,
+        ];
+        order.into_iter().find_map(|kind| {
+            let (_, found) = self.maps.get(&kind)?.range(..=byte).next_back()?;
+            (byte < found.block.range.bounds().1).then_some(*found)
+        })
+    }
+}
+
+/// One checker's part of the memory.
+#[derive(Debug)]
+pub struct Shard {
+    clocks: Clocks,
+    fast: Option<Fast>,
+    frames: Option<Frames>,
+    djit: Option<Djit<Side>>,
+    goldilocks: Option<Goldilocks<Side>>,
+    eraser: Option<Eraser<Side>>,
+    blocks: Blocks,
+    found: Found,
+    clashes: Vec<Clash<Side>>,
+    /// The pages that were there after the last sweep of the slower detectors.
+    swept: usize,
+    few: usize,
+}
+
+/// Fewer pages of the slower detectors are not worth a sweep.
+const FEW: usize = 1 << 9;
+
+/// Whether what crosses frames is checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Across {
+    /// Yes: nothing is missed.
+    #[default]
+    Frames,
+    /// No, as in KUDA: each frame is checked alone.
+    Nothing,
+}
+
+impl Shard {
+    pub fn new(detectors: &[DetectorKind], across: Across, skip_atomics: bool) -> Shard {
+        let has = |kind| detectors.contains(&kind);
+        let alone = across == Across::Nothing;
+        let fast = has(DetectorKind::FastTrack);
+        Shard {
+            clocks: Clocks::default(),
+            fast: (fast && !alone).then(Fast::default),
+            frames: (fast && alone).then(Frames::default),
+            djit: has(DetectorKind::Djit).then(Djit::default),
+            goldilocks: has(DetectorKind::Goldilocks).then(Goldilocks::default),
+            eraser: has(DetectorKind::Eraser).then(Eraser::default),
+            blocks: Blocks::default(),
+            found: Found::new(
+                detectors.iter().filter(|kind| kind.exact()).count() > 1,
+                skip_atomics,
+            ),
+            clashes: Vec::new(),
+            swept: 0,
+            few: FEW,
+        }
+    }
+
+    /// Checks nothing.
+    pub fn none() -> Shard {
+        Shard::new(&[], Across::Frames, false)
+    }
+
+    /// Forgets as soon as it can, however little there is: for tests.
+    pub fn forget_eagerly(&mut self) {
+        self.few = 0;
+        if let Some(fast) = &mut self.fast {
+            fast.sweep_from(0);
+        }
+    }
+
+    /// Checks a batch; the candidates that are new, in the order of the batch.
+    pub fn check(&mut self, batch: &Batch) -> Vec<Candidate> {
+        let mut told = 0;
+        for step in &batch.steps {
+            match step {
+                Step::Run(run) => {
+                    self.news(&batch.news[told..run.news as usize]);
+                    told = run.news as usize;
+                    self.run(run, batch.accesses_of(run));
+                }
+                Step::Fresh(range) => self.fresh(*range),
+                Step::Freed(block) => {
+                    self.blocks.freed(*block);
+                    if let Some(eraser) = &mut self.eraser {
+                        eraser.fresh(block.range);
+                    }
+                }
+                Step::Block(block) if block.kind == MemoryKind::Exempt => {
+                    self.found.exempt(block.range);
+                }
+                Step::Block(block) => self.blocks.born(*block),
+            }
+        }
+        self.news(&batch.news[told..]);
+        let mut found = std::mem::take(&mut self.found.candidates);
+        // Several detectors go through a run one after the other.
+        found.sort_by_key(|candidate| (candidate.order, candidate.detector));
+        found
+    }
+
+    /// What was found in all, when everything was checked.
+    pub fn finish(self) -> Found {
+        self.found
+    }
+
+    /// Pages of memory that are remembered, by all detectors together.
+    pub fn pages(&self) -> usize {
+        self.fast.as_ref().map_or(0, Fast::pages) + self.slow_pages()
+    }
+
+    fn slow_pages(&self) -> usize {
+        self.djit.as_ref().map_or(0, Djit::pages)
+            + self.goldilocks.as_ref().map_or(0, Goldilocks::pages)
+    }
+
+    fn news(&mut self, news: &[News]) {
+        for one in news {
+            self.clocks.news(one);
+            match one {
+                News::Slot { .. } | News::Clock { .. } => {}
+                News::Transfer(transfer) => {
+                    if let Some(goldilocks) = &mut self.goldilocks {
+                        goldilocks.transfer(*transfer);
+                    }
+                }
+                News::Took(strand, lock, mode) => {
+                    if let Some(eraser) = &mut self.eraser {
+                        eraser.took(*strand, *lock, *mode);
+                    }
+                }
+                News::Gave(strand, lock, mode) => {
+                    if let Some(eraser) = &mut self.eraser {
+                        eraser.gave(*strand, *lock, *mode);
+                    }
+                }
+                News::Ended(strand) => {
+                    if let Some(eraser) = &mut self.eraser {
+                        eraser.ended(*strand);
+                    }
+                }
+                News::Known {
+                    times,
+                    living,
+                    gone,
+                } => {
+                    if let Some(fast) = &mut self.fast {
+                        fast.forget(times);
+                    }
+                    if self.slow_pages() > (2 * self.swept).max(self.few) {
+                        if let Some(djit) = &mut self.djit {
+                            djit.forget(|past| {
+                                times
+                                    .get(past.strand.0 as usize)
+                                    .is_some_and(|&time| past.time.0 <= time)
+                            });
+                        }
+                        if let Some(goldilocks) = &mut self.goldilocks {
+                            goldilocks.forget(living, gone);
+                        }
+                        self.swept = self.slow_pages();
+                    }
+                }
+                News::Frame => {
+                    if let Some(frames) = &mut self.frames {
+                        frames.next();
+                    }
+                    self.djit.as_mut().map(std::mem::take);
+                    self.goldilocks.as_mut().map(std::mem::take);
+                    if let Some(eraser) = &mut self.eraser {
+                        eraser.forget();
+                    }
+                }
+            }
+        }
+    }
+
+    fn fresh(&mut self, range: Range) {
+        if let Some(fast) = &mut self.fast {
+            fast.fresh(range);
+        }
+        if let Some(frames) = &mut self.frames {
+            frames.fresh(range);
+        }
+        if let Some(djit) = &mut self.djit {
+            djit.fresh(range);
+        }
+        if let Some(goldilocks) = &mut self.goldilocks {
+            goldilocks.fresh(range);
+        }
+        if let Some(eraser) = &mut self.eraser {
+            eraser.fresh(range);
+        }
+    }
+
+    fn run(&mut self, run: &Run, accesses: &[Access]) {
+        let before = self.found.candidates.len();
+        if let Some(fast) = &mut self.fast {
+            fast.run(run, accesses, &self.clocks, &mut self.found);
+        }
+        if let Some(frames) = &mut self.frames {
+            frames.run(run, accesses, &self.clocks, &mut self.found);
+        }
+        if self.djit.is_some() || self.goldilocks.is_some() || self.eraser.is_some() {
+            for access in accesses {
+                self.slowly(run, access);
+            }
+        }
+        for candidate in &mut self.found.candidates[before..] {
+            let byte = candidate.cell + u64::from(candidate.bytes.trailing_zeros() % 8);
+            candidate.memory = self.blocks.describe(byte);
+        }
+    }
+
+    /// The detectors that take one access at a time.
+    fn slowly(&mut self, run: &Run, access: &Access) {
+        let Some(range) = Range::new(Addr(access.addr), u64::from(access.len)) else {
+            return;
+        };
+        let bits = bits(access.spot.kind());
+        let touch = Touch {
+            range,
+            op: if bits & entry::WRITE != 0 {
+                Op::Write
+            } else {
+                Op::Read
+            },
+            care: if bits & entry::PLAIN != 0 {
+                Care::Plain
+            } else {
+                Care::Atomic
+            },
+        };
+        let me = Side {
+            strand: run.strand,
+            time: run.time,
+            info: Info {
+                spot: access.spot,
+                caller: access.caller,
+                locks: run.locks,
+            },
+            what: Entry(bits),
+        };
+        if let Some(djit) = &mut self.djit {
+            // Clocks know slots, not strands.
+            let epoch = Epoch {
+                strand: Strand(u32::from(run.slot.0)),
+                time: Time(run.time),
+            };
+            let clock = self.clocks.of(run.slot);
+            let knows = |past: Epoch| {
+                let time = clock.get(past.strand.0 as usize);
+                time.is_some_and(|&time| past.time.0 <= time)
+            };
+            djit.access(epoch, touch, me, knows, &mut self.clashes);
+            clashes(
+                DetectorKind::Djit,
+                access,
+                me,
+                &mut self.clashes,
+                &mut self.found,
+            );
+        }
+        if let Some(goldilocks) = &mut self.goldilocks {
+            goldilocks.access(run.holder, touch, me, &mut self.clashes);
+            clashes(
+                DetectorKind::Goldilocks,
+                access,
+                me,
+                &mut self.clashes,
+                &mut self.found,
+            );
+        }
+        if let Some(eraser) = &mut self.eraser
+            && access.spot.kind() != kind::FREE
+        {
+            eraser.access(run.strand, touch, me, &mut self.clashes);
+            clashes(
+                DetectorKind::Eraser,
+                access,
+                me,
+                &mut self.clashes,
+                &mut self.found,
+            );
+        }
+    }
+}
+
+/// Tells what a detector found for one access.
+fn clashes(
+    detector: DetectorKind,
+    access: &Access,
+    me: Side,
+    clashes: &mut Vec<Clash<Side>>,
+    found: &mut Found,
+) {
+    for clash in clashes.drain(..) {
+        let with = |side: Side, bytes: u8| Side {
+            what: Entry(side.what.0 | u64::from(bytes)),
+            ..side
+        };
+        found.pair(Candidate {
+            detector,
+            order: access.order,
+            cell: clash.cell * 8,
+            bytes: clash.bytes,
+            new: with(me, clash.bytes),
+            old: with(clash.old, clash.bytes),
+            memory: None,
+        });
+    }
+}

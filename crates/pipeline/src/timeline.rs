@@ -1,0 +1,125 @@
+//! The latest synchronizations of each strand, to be drawn around a race.
+
+use std::collections::{HashMap, VecDeque};
+
+use deadheat_trace::wire::{Act, Object, StackNode};
+use deadheat_trace::{Action, Strand};
+
+use crate::batch::News;
+use crate::order::Order;
+
+/// How many of each strand are kept.
+const KEPT: usize = 256;
+/// Strands that have ended and are still remembered.
+const ENDED: usize = 1024;
+
+/// A synchronization of a strand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// The place among the acts of all strands.
+    pub number: u64,
+    /// The strand's own time when it happened.
+    pub time: u64,
+    /// What accesses of the same time are before it, as far as that can be told.
+    pub side: MomentSide,
+    /// In the words of the raw stream.
+    pub what: &'static str,
+    /// The object's number, or the other strand's.
+    pub id: u64,
+    pub object: Object,
+    pub stack: StackNode,
+}
+
+/// Does an act begin or end what the strand knows?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MomentSide {
+    /// It learns: accesses of the same time most likely follow.
+    Learns,
+    /// It tells: accesses of the same time came before.
+    Tells,
+}
+
+/// The latest synchronizations of all strands.
+#[derive(Debug, Default)]
+pub struct Timelines {
+    strands: HashMap<Strand, VecDeque<Moment>>,
+    ended: VecDeque<Strand>,
+}
+
+impl Timelines {
+    /// An act, before it tells anything.
+    pub fn note(&mut self, strand: Strand, act: &Act, order: &mut Order, news: &mut Vec<News>) {
+        let Some((what, id, side)) = words(act.action) else {
+            return;
+        };
+        let time = order
+            .present(strand, news)
+            .map_or(0, |present| present.time);
+        let moments = self.strands.entry(strand).or_default();
+        if moments.len() == KEPT {
+            moments.pop_front();
+        }
+        moments.push_back(Moment {
+            number: act.number,
+            time,
+            side,
+            what,
+            id,
+            object: act.object,
+            stack: act.at,
+        });
+    }
+
+    pub fn of(&self, strand: Strand) -> impl DoubleEndedIterator<Item = &Moment> + Clone {
+        self.strands
+            .get(&strand)
+            .map(|moments| moments.iter())
+            .unwrap_or_default()
+    }
+
+    /// The strand will do nothing more. It is remembered for a while.
+    pub fn ended(&mut self, strand: Strand) {
+        self.ended.push_back(strand);
+        if self.ended.len() > ENDED
+            && let Some(old) = self.ended.pop_front()
+        {
+            self.strands.remove(&old);
+        }
+    }
+}
+
+/// What the raw stream calls it; nothing for what is not drawn.
+fn words(action: Action) -> Option<(&'static str, u64, MomentSide)> {
+    use MomentSide::{Learns, Tells};
+    Some(match action {
+        Action::Fork(child) => ("create", u64::from(child.0), Tells),
+        Action::Join(child) => ("join", u64::from(child.0), Learns),
+        Action::Lock(mutex) | Action::Woken(_, mutex) => ("lock", mutex.0, Learns),
+        Action::Unlock(mutex) => ("unlock", mutex.0, Tells),
+        Action::ReadLock(lock) => ("rdlock", lock.0, Learns),
+        Action::ReadUnlock(lock) => ("rdunlock", lock.0, Tells),
+        Action::WriteLock(lock) => ("lock", lock.0, Learns),
+        Action::WriteUnlock(lock) => ("unlock", lock.0, Tells),
+        Action::Wait(condvar, _) => ("wait", condvar.0, Tells),
+        Action::Notify(condvar) => ("signal", condvar.0, Tells),
+        Action::Arrive(round) => ("barrier", round.barrier.0, Tells),
+        Action::Release(channel) => ("release", channel.0, Tells),
+        Action::Acquire(channel) => ("acquire", channel.0, Learns),
+        Action::Begin
+        | Action::End
+        | Action::Leave(_)
+        | Action::ReleaseAt(_)
+        | Action::AcquireAt(_)
+        | Action::ReplaceAt(_)
+        | Action::Load(..)
+        | Action::Store(..)
+        | Action::Rmw(..)
+        | Action::Fence(_)
+        | Action::Read(_)
+        | Action::Write(_)
+        | Action::AtomicRead(_)
+        | Action::AtomicWrite(_)
+        | Action::Alloc(_)
+        | Action::Free(_) => return None,
+    })
+}
