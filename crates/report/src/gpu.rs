@@ -95,7 +95,10 @@ impl GpuRun {
         }
         let stacks = self.findings.iter_mut().flat_map(|finding| {
             let accesses = finding.accesses.iter_mut().map(|access| &mut access.stack);
-            accesses.chain(finding.stacks.iter_mut().map(|entry| &mut entry.stack))
+            let made = finding.memory.iter_mut().flat_map(|m| &mut m.allocation);
+            accesses
+                .chain(finding.stacks.iter_mut().map(|entry| &mut entry.stack))
+                .chain(made.map(|made| &mut made.stack))
         });
         for stack in stacks {
             let bare = |frame: &deadheat_model::Frame| {

@@ -3,6 +3,7 @@
 mod cell;
 mod clock;
 mod cross;
+pub mod footprint;
 mod pages;
 pub mod race;
 #[cfg(test)]
@@ -10,12 +11,14 @@ mod reference;
 mod stmt;
 mod watcher;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use crate::machine::program::{BarMode, Kind, NONE, Strength};
 use crate::machine::{self, Blind, Launch, LaunchError, Memory, Outcome, Program};
 
+pub use footprint::Footprint;
+use footprint::Traced;
 pub use race::{Race, Races, Relation, Side};
 
 /// Which of the paper's schemes runs.
@@ -105,10 +108,16 @@ fn watched<const W: usize>(
     launch: &Launch,
     options: Options,
     plan: Vec<Monitor>,
+    trace: Option<&Mutex<Footprint>>,
     output: &(dyn Fn(&str) + Sync),
 ) -> Result<Checked, LaunchError> {
     if options.scheme == Scheme::Off {
-        let outcome = machine::run::<W, Blind>(program, memory, launch, output, &|_| Blind)?;
+        let outcome = match trace {
+            None => machine::run::<W, Blind>(program, memory, launch, output, &|_| Blind)?,
+            Some(t) => {
+                machine::run::<W, _>(program, memory, launch, output, &|_| Traced::new(Blind, t))?
+            }
+        };
         return Ok(Checked {
             outcome,
             ..Checked::default()
@@ -138,7 +147,12 @@ fn watched<const W: usize>(
     let bytes = program.shared_static + launch.dynamic_shared;
     let make =
         |block: u32| watcher::Watcher::<W>::new(Arc::clone(&shared), block, bytes, program.grain);
-    let outcome = machine::run::<W, _>(program, memory, launch, output, &make)?;
+    let outcome = match trace {
+        None => machine::run::<W, _>(program, memory, launch, output, &make)?,
+        Some(t) => machine::run::<W, _>(program, memory, launch, output, &|b| {
+            Traced::new(make(b), t)
+        })?,
+    };
     let races = shared
         .results
         .lock()
@@ -168,9 +182,40 @@ pub fn run(
     plan: Vec<Monitor>,
     output: &(dyn Fn(&str) + Sync),
 ) -> Result<Checked, LaunchError> {
+    sized(program, memory, launch, options, plan, None, output)
+}
+
+/// The same, and what the launch touched of global memory.
+///
+/// # Errors
+/// As for `run`.
+pub fn run_traced(
+    program: &Program,
+    memory: &Memory,
+    launch: &Launch,
+    options: Options,
+    plan: Vec<Monitor>,
+    output: &(dyn Fn(&str) + Sync),
+) -> Result<(Checked, Footprint), LaunchError> {
+    let all = Mutex::new(Footprint::default());
+    let checked = sized(program, memory, launch, options, plan, Some(&all), output)?;
+    let mut foot = all.into_inner().unwrap_or_default();
+    foot.fences = has_fences(program);
+    Ok((checked, foot))
+}
+
+fn sized(
+    program: &Program,
+    memory: &Memory,
+    launch: &Launch,
+    options: Options,
+    plan: Vec<Monitor>,
+    trace: Option<&Mutex<Footprint>>,
+    output: &(dyn Fn(&str) + Sync),
+) -> Result<Checked, LaunchError> {
     match options.warp_size {
-        32 => watched::<32>(program, memory, launch, options, plan, output),
-        64 => watched::<64>(program, memory, launch, options, plan, output),
+        32 => watched::<32>(program, memory, launch, options, plan, trace, output),
+        64 => watched::<64>(program, memory, launch, options, plan, trace, output),
         other => Err(LaunchError(format!(
             "warps of {other} threads do not exist; use 32 or 64"
         ))),

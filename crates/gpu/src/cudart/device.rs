@@ -40,16 +40,18 @@ pub extern "C" fn cudaSetDeviceFlags(_flags: u32) -> Code {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaDeviceSynchronize() -> Code {
+    super::ops::synchronize_all();
     peek_last()
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaThreadSynchronize() -> Code {
-    peek_last()
+    cudaDeviceSynchronize()
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaDeviceReset() -> Code {
+    super::ops::synchronize_all();
     SUCCESS
 }
 
@@ -151,6 +153,12 @@ pub extern "C" fn cudaGetDeviceProperties(p: *mut u8, device: i32) -> Code {
     } else {
         done(INVALID_DEVICE)
     }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaDeviceGetStreamPriorityRange(least: *mut i32, greatest: *mut i32) -> Code {
+    let c = put(least, 0);
+    if c == SUCCESS { put(greatest, -5) } else { c }
 }
 
 #[unsafe(no_mangle)]

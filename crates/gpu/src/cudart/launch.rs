@@ -11,11 +11,12 @@ use crate::frontend::finding::{Scene, explained, findings, same};
 use crate::frontend::names::short;
 use crate::machine::{FaultKind, Launch, Loaded};
 
+use super::ops::{self, Did, Then};
 use super::runtime::{Kernel, done, get};
 use super::told::Told;
 use super::{
-    ASSERT, Code, ILLEGAL_ADDRESS, INVALID_CONFIGURATION, INVALID_FUNCTION, INVALID_VALUE,
-    LAUNCH_FAILURE, NO_KERNEL_IMAGE, SUCCESS, fatbin,
+    ASSERT, Code, ILLEGAL_ADDRESS, INVALID_CONFIGURATION, INVALID_FUNCTION, INVALID_HANDLE,
+    INVALID_VALUE, LAUNCH_FAILURE, NO_KERNEL_IMAGE, SUCCESS, fatbin,
 };
 
 #[repr(C)]
@@ -221,7 +222,7 @@ pub unsafe extern "C" fn cudaLaunchKernel(
     block: Dim3,
     args: *mut *mut c_void,
     shared: usize,
-    _stream: *mut c_void,
+    stream: *mut c_void,
 ) -> Code {
     let kernel = get()
         .state
@@ -232,7 +233,9 @@ pub unsafe extern "C" fn cudaLaunchKernel(
         return done(INVALID_FUNCTION);
     };
     // SAFETY: by contract.
-    let r = std::panic::catch_unwind(|| unsafe { launch(&k, grid, block, args, shared) });
+    let r = std::panic::catch_unwind(|| unsafe {
+        launch(&k, func as u64, grid, block, args, shared, stream)
+    });
     done(r.unwrap_or(LAUNCH_FAILURE))
 }
 
@@ -294,10 +297,12 @@ fn worth_analyzing(k: &Kernel) -> bool {
 /// As for `cudaLaunchKernel`.
 unsafe fn launch(
     k: &Kernel,
+    stub: u64,
     grid: Dim3,
     block: Dim3,
     args: *mut *mut c_void,
     shared: usize,
+    stream: *mut c_void,
 ) -> Code {
     let rt = get();
     let (loaded, number) = {
@@ -367,9 +372,19 @@ unsafe fn launch(
         let _ = o.write_all(s.as_bytes());
         let _ = o.flush();
     };
-    let Ok(checked) = check::run(&program, &rt.memory, &l, rt.options, plan, &print) else {
+    let Some(ticket) = ops::begin(stream) else {
+        return INVALID_HANDLE;
+    };
+    let run = check::run_traced(&program, &rt.memory, &l, rt.options, plan, &print);
+    let Ok((checked, foot)) = run else {
         return INVALID_CONFIGURATION;
     };
+    let did = Did::Kernel {
+        module: Arc::clone(&loaded),
+        program: Arc::clone(&program),
+        stub,
+    };
+    ops::done(ticket, did, foot, Then::GoOn);
     for f in findings(&scene, &checked) {
         if !found.iter().any(|g| same(g, &f)) {
             found.push(f);

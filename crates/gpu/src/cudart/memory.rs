@@ -1,21 +1,24 @@
-//! Memory functions: allocation, copies, sets and symbols.
+//! Memory functions: allocation, and the questions about it.
 
 use std::ffi::c_void;
 
-use super::runtime::{done, get};
+use crate::check::Footprint;
+use crate::check::footprint::Touch;
+
+use super::ops::{self, Did, Then};
+use super::runtime::{Sort, done, get};
 use super::{
-    Code, INVALID_DEVICE_POINTER, INVALID_DIRECTION, INVALID_SYMBOL, INVALID_VALUE, NO_MEMORY,
-    SUCCESS,
+    Code, INVALID_DEVICE_POINTER, INVALID_HANDLE, INVALID_SYMBOL, INVALID_VALUE, NO_MEMORY, SUCCESS,
 };
 
-fn alloc(out: *mut *mut c_void, n: usize, name: &str) -> Code {
+fn alloc(out: *mut *mut c_void, n: usize, name: &'static str, sort: Sort) -> Code {
     if out.is_null() {
         return done(INVALID_VALUE);
     }
     let p = if n == 0 {
         Some(0)
     } else {
-        get().memory.alloc(name, n as u64, false)
+        get().alloc(name, n as u64, sort)
     };
     match p {
         // SAFETY: the caller's pointer to a pointer, not null.
@@ -25,8 +28,31 @@ fn alloc(out: *mut *mut c_void, n: usize, name: &str) -> Code {
     SUCCESS
 }
 
-fn release(p: *mut c_void) -> Code {
-    if p.is_null() || get().memory.free(p as u64) {
+/// Whole block as something that is written: what happens to it when it is made or freed.
+fn whole(p: *const c_void) -> Option<Footprint> {
+    let a = get().memory.find(p as u64)?;
+    let mut foot = Footprint::default();
+    foot.range(a.start, a.len, Touch::Write);
+    Some(foot)
+}
+
+/// Frees a block. Freeing waits for all work, but not for blocks that belong to a stream's pool.
+fn release(p: *mut c_void, name: &'static str) -> Code {
+    if p.is_null() {
+        return SUCCESS;
+    }
+    match (get().sort(p as u64), whole(p)) {
+        (Some(Sort::Pool), Some(foot)) => ops::host_access(name, &foot),
+        _ => ops::synchronize_all(),
+    }
+    free(p)
+}
+
+fn free(p: *mut c_void) -> Code {
+    let len = get().memory.find(p as u64).map_or(0, |a| a.len);
+    if get().free(p as u64) {
+        // Somebody else may get the same addresses.
+        ops::forget(p as u64, len);
         SUCCESS
     } else {
         done(INVALID_VALUE)
@@ -34,7 +60,7 @@ fn release(p: *mut c_void) -> Code {
 }
 
 /// Where a device pointer must point for `n` bytes to be good.
-fn device_range(p: *const c_void, n: usize) -> bool {
+pub fn device_range(p: *const c_void, n: usize) -> bool {
     n == 0
         || get()
             .memory
@@ -42,57 +68,41 @@ fn device_range(p: *const c_void, n: usize) -> bool {
             .is_some_and(|r| p as u64 + n as u64 <= r.end)
 }
 
-fn copy(to: *mut c_void, from: *const c_void, n: usize, kind: i32) -> Code {
-    if n == 0 {
-        return SUCCESS;
-    }
-    if to.is_null() || from.is_null() {
-        return done(INVALID_VALUE);
-    }
-    let (to_device, from_device) = match kind {
-        0 => (false, false),
-        1 => (true, false),
-        2 => (false, true),
-        3 => (true, true),
-        // by address: ours are device memory
-        4 => (
-            get().memory.find(to as u64).is_some(),
-            get().memory.find(from as u64).is_some(),
-        ),
-        _ => return done(INVALID_DIRECTION),
-    };
-    if to_device && !device_range(to, n) || from_device && !device_range(from, n) {
-        return done(INVALID_VALUE);
-    }
-    // SAFETY: device sides were checked against their allocations; host sides are the caller's promise, as with the
-    // real library. They may overlap, so this is a move.
-    unsafe { std::ptr::copy(from.cast::<u8>(), to.cast::<u8>(), n) };
-    SUCCESS
-}
-
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaMalloc(out: *mut *mut c_void, n: usize) -> Code {
-    alloc(out, n, "cudaMalloc")
+    alloc(out, n, "cudaMalloc", Sort::Device)
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaMallocManaged(out: *mut *mut c_void, n: usize, _flags: u32) -> Code {
-    alloc(out, n, "cudaMallocManaged")
+    alloc(out, n, "cudaMallocManaged", Sort::Managed)
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaMallocHost(out: *mut *mut c_void, n: usize) -> Code {
-    alloc(out, n, "cudaMallocHost")
+    alloc(out, n, "cudaMallocHost", Sort::Pinned)
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaHostAlloc(out: *mut *mut c_void, n: usize, _flags: u32) -> Code {
-    alloc(out, n, "cudaHostAlloc")
+    alloc(out, n, "cudaHostAlloc", Sort::Pinned)
 }
 
+/// The block is there from its place in the stream on.
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaMallocAsync(out: *mut *mut c_void, n: usize, _stream: *mut c_void) -> Code {
-    alloc(out, n, "cudaMallocAsync")
+pub extern "C" fn cudaMallocAsync(out: *mut *mut c_void, n: usize, stream: *mut c_void) -> Code {
+    let Some(t) = ops::begin(stream) else {
+        return done(INVALID_HANDLE);
+    };
+    let c = alloc(out, n, "cudaMallocAsync", Sort::Pool);
+    if c == SUCCESS
+        && n > 0
+        // SAFETY: `alloc` has just set it, so it is not null.
+        && let Some(foot) = whole(unsafe { *out })
+    {
+        ops::done(t, Did::Call("cudaMallocAsync"), foot, Then::GoOn);
+    }
+    c
 }
 
 #[unsafe(no_mangle)]
@@ -108,7 +118,32 @@ pub extern "C" fn cudaMallocPitch(
     let row = width.next_multiple_of(512);
     // SAFETY: not null, the caller's variable.
     unsafe { *pitch = row };
-    alloc(out, row.saturating_mul(height), "cudaMallocPitch")
+    alloc(
+        out,
+        row.saturating_mul(height),
+        "cudaMallocPitch",
+        Sort::Device,
+    )
+}
+
+/// Memory of the program that kernels may use from now on.
+///
+/// # Safety
+/// `p` points to `n` bytes that stay until `cudaHostUnregister`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cudaHostRegister(p: *mut c_void, n: usize, _flags: u32) -> Code {
+    if p.is_null() || n == 0 {
+        return done(INVALID_VALUE);
+    }
+    // SAFETY: by contract.
+    unsafe { get().adopt("cudaHostRegister", p as u64, n as u64) };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaHostUnregister(p: *mut c_void) -> Code {
+    ops::synchronize_all();
+    free(p)
 }
 
 #[unsafe(no_mangle)]
@@ -127,116 +162,36 @@ pub extern "C" fn cudaHostGetDevicePointer(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaFree(p: *mut c_void) -> Code {
-    release(p)
+    release(p, "cudaFree")
 }
 
+/// The block is gone from its place in the stream on.
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaFreeAsync(p: *mut c_void, _stream: *mut c_void) -> Code {
-    release(p)
+pub extern "C" fn cudaFreeAsync(p: *mut c_void, stream: *mut c_void) -> Code {
+    if p.is_null() {
+        return SUCCESS;
+    }
+    let Some(t) = ops::begin(stream) else {
+        return done(INVALID_HANDLE);
+    };
+    let Some(foot) = whole(p) else {
+        return done(INVALID_VALUE);
+    };
+    ops::done(t, Did::Call("cudaFreeAsync"), foot, Then::GoOn);
+    free(p)
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaFreeHost(p: *mut c_void) -> Code {
-    release(p)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaMemcpy(to: *mut c_void, from: *const c_void, n: usize, kind: i32) -> Code {
-    copy(to, from, n, kind)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaMemcpyAsync(
-    to: *mut c_void,
-    from: *const c_void,
-    n: usize,
-    kind: i32,
-    _stream: *mut c_void,
-) -> Code {
-    copy(to, from, n, kind)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaMemcpy2D(
-    to: *mut c_void,
-    tp: usize,
-    from: *const c_void,
-    fp: usize,
-    width: usize,
-    height: usize,
-    kind: i32,
-) -> Code {
-    if width > tp || width > fp {
-        return done(12); // cudaErrorInvalidPitchValue
-    }
-    for row in 0..height {
-        let (t, f) = (
-            to.cast::<u8>().wrapping_add(row * tp),
-            from.cast::<u8>().wrapping_add(row * fp),
-        );
-        let c = copy(t.cast(), f.cast(), width, kind);
-        if c != SUCCESS {
-            return c;
-        }
-    }
-    SUCCESS
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaMemset(p: *mut c_void, v: i32, n: usize) -> Code {
-    if !device_range(p, n) {
-        return done(INVALID_VALUE);
-    }
-    // SAFETY: inside a live allocation, checked above.
-    unsafe { std::ptr::write_bytes(p.cast::<u8>(), v as u8, n) };
-    SUCCESS
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaMemsetAsync(p: *mut c_void, v: i32, n: usize, _stream: *mut c_void) -> Code {
-    cudaMemset(p, v, n)
+    release(p, "cudaFreeHost")
 }
 
 /// Device address and size of a registered variable.
-fn symbol(host: *const c_void) -> Option<(u64, u64)> {
+pub fn symbol(host: *const c_void) -> Option<(u64, u64)> {
     let s = get().state.lock().ok()?;
     let (module, name, size) = s.vars.get(&(host as usize))?;
     let at = s.modules.get(*module)?.as_ref()?.symbols.get(name)?;
     Some((*at, *size))
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaMemcpyToSymbol(
-    sym: *const c_void,
-    from: *const c_void,
-    n: usize,
-    off: usize,
-    kind: i32,
-) -> Code {
-    match symbol(sym) {
-        Some((at, size)) if off as u64 + n as u64 <= size => {
-            copy((at + off as u64) as *mut c_void, from, n, kind)
-        }
-        Some(_) => done(INVALID_VALUE),
-        None => done(INVALID_SYMBOL),
-    }
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaMemcpyFromSymbol(
-    to: *mut c_void,
-    sym: *const c_void,
-    n: usize,
-    off: usize,
-    kind: i32,
-) -> Code {
-    match symbol(sym) {
-        Some((at, size)) if off as u64 + n as u64 <= size => {
-            copy(to, (at + off as u64) as *const c_void, n, kind)
-        }
-        Some(_) => done(INVALID_VALUE),
-        None => done(INVALID_SYMBOL),
-    }
 }
 
 #[unsafe(no_mangle)]
@@ -292,5 +247,39 @@ pub extern "C" fn cudaMemPrefetchAsync(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaMemAdvise(_p: *const c_void, _n: usize, _advice: i32, _device: i32) -> Code {
+    SUCCESS
+}
+
+/// `type`, `device`, `devicePointer`, `hostPointer`: the same layout since CUDA 10.
+#[repr(C)]
+pub struct PointerAttributes {
+    sort: i32,
+    device: i32,
+    device_pointer: *mut c_void,
+    host_pointer: *mut c_void,
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaPointerGetAttributes(out: *mut PointerAttributes, p: *const c_void) -> Code {
+    if out.is_null() {
+        return done(INVALID_VALUE);
+    }
+    let here = p.cast_mut();
+    let none = std::ptr::null_mut();
+    let (sort, device_pointer, host_pointer) = match get().sort(p as u64) {
+        None => (0, none, here),
+        Some(Sort::Pinned) => (1, here, here),
+        Some(Sort::Device | Sort::Pool) => (2, here, none),
+        Some(Sort::Managed) => (3, here, here),
+    };
+    // SAFETY: the caller's variable, not null.
+    unsafe {
+        *out = PointerAttributes {
+            sort,
+            device: 0,
+            device_pointer,
+            host_pointer,
+        };
+    }
     SUCCESS
 }

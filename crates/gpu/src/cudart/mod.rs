@@ -2,12 +2,18 @@
 //!
 //! Ground rules: every function is called from someone else's program, so none may panic across the boundary; bad
 //! arguments become CUDA error codes. Device memory is memory of this process, so copies are plain copies. Work is
-//! done when it is asked for, in program order: every stream is a legal order of what the program allowed.
+//! done when it is asked for, in program order, which is one of the orders that the program allowed; `ops` and `order`
+//! find out what would have met in the others.
 
+mod copies;
 mod device;
 mod fatbin;
+mod hostcall;
 mod launch;
 mod memory;
+mod ops;
+mod order;
+mod per_thread;
 mod runtime;
 mod streams;
 pub mod told;

@@ -28,12 +28,31 @@ pub struct State {
     /// Host address of a device variable to its name, module and size.
     pub vars: HashMap<usize, (usize, String, u64)>,
     pub launches: u64,
+    pub blocks: u64,
     /// How often each kernel was analyzed.
     pub analyzed: HashMap<String, u32>,
 }
 
+/// What a block of memory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    Device,
+    Managed,
+    /// Host memory that the device reaches.
+    Pinned,
+    /// Device memory that belongs to a stream's order.
+    Pool,
+}
+
+struct Block {
+    sort: Sort,
+    /// Calls that made it.
+    stack: Vec<u64>,
+}
+
 pub struct Runtime {
     pub memory: Memory,
+    blocks: Mutex<HashMap<u64, Block>>,
     pub state: Mutex<State>,
     pub options: Options,
     pub analyze: bool,
@@ -74,6 +93,7 @@ pub fn get() -> &'static Runtime {
             .map(Mutex::new);
         Runtime {
             memory: Memory::new(),
+            blocks: Mutex::default(),
             state: Mutex::new(State::default()),
             options: Options {
                 scheme,
@@ -91,6 +111,57 @@ pub fn get() -> &'static Runtime {
 }
 
 impl Runtime {
+    /// A new block for the program.
+    pub fn alloc(&self, name: &str, len: u64, sort: Sort) -> Option<u64> {
+        let n = self.state.lock().ok().map_or(0, |mut s| {
+            s.blocks += 1;
+            s.blocks
+        });
+        let at = self
+            .memory
+            .alloc(&format!("block {n} of {name}"), len, false)?;
+        self.note(at, sort);
+        Some(at)
+    }
+
+    /// Memory of the program itself.
+    ///
+    /// # Safety
+    /// As for `Memory::adopt`.
+    pub unsafe fn adopt(&self, name: &str, at: u64, len: u64) {
+        // SAFETY: by contract.
+        unsafe { self.memory.adopt(name, at, len) };
+        self.note(at, Sort::Pinned);
+    }
+
+    fn note(&self, at: u64, sort: Sort) {
+        let stack = super::hostcall::stack();
+        if let Ok(mut b) = self.blocks.lock() {
+            b.insert(at, Block { sort, stack });
+        }
+    }
+
+    pub fn free(&self, at: u64) -> bool {
+        if let Ok(mut b) = self.blocks.lock() {
+            b.remove(&at);
+        }
+        self.memory.free(at)
+    }
+
+    /// What the memory at an address is; nothing for memory that the device does not reach.
+    pub fn sort(&self, addr: u64) -> Option<Sort> {
+        let a = self.memory.find(addr)?;
+        let known = self.blocks.lock().ok()?.get(&a.start).map(|b| b.sort);
+        // Variables of a module.
+        Some(known.unwrap_or(Sort::Device))
+    }
+
+    /// Calls that made the block that starts there.
+    pub fn allocated(&self, start: u64) -> Option<Vec<u64>> {
+        let b = self.blocks.lock().ok()?;
+        b.get(&start).map(|b| b.stack.clone())
+    }
+
     /// One line for the tool that started the program, or for the user when nobody did.
     pub fn tell(&self, told: Told) {
         let Some(f) = &self.log else {

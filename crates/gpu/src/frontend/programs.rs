@@ -70,6 +70,8 @@ pub fn cc(args: &[String]) -> Result<(), ToolError> {
     let mut sources: Vec<PathBuf> = Vec::new();
     let mut rest: Vec<String> = Vec::new();
     let mut device: Vec<String> = Vec::new();
+    // What only the host's compilation is told.
+    let mut front: Vec<String> = Vec::new();
     let mut only_object = false;
     let mut it = args.iter();
     while let Some(a) = it.next() {
@@ -81,6 +83,14 @@ pub fn cc(args: &[String]) -> Result<(), ToolError> {
                     .into()
             }
             "-c" => only_object = true,
+            "-fgpu-default-stream=per-thread" => front.extend(
+                [
+                    "-Xclang",
+                    "-fgpu-default-stream=per-thread",
+                    "-DCUDA_API_PER_THREAD_DEFAULT_STREAM",
+                ]
+                .map(String::from),
+            ),
             s if s.ends_with(".cu") => sources.push(s.into()),
             "-I" | "-D" | "-include" => {
                 let v = it
@@ -151,6 +161,9 @@ pub fn cc(args: &[String]) -> Result<(), ToolError> {
         .args(rest.iter().filter(|a| {
             !a.ends_with(".o") && !a.ends_with(".a") && !a.starts_with("-l") && !a.starts_with("-L")
         }))
+        .args(&front)
+        // Host calls are named in reports.
+        .arg("-gline-tables-only")
         .arg("-c")
         .arg(s)
         .arg("-o")
