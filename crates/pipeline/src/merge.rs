@@ -7,7 +7,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use deadheat_trace::wire::{Damage, Decoder, Item, Next, Source, words_of};
+use deadheat_trace::wire::{
+    Damage, Decoder, Item, LARGEST, Next, Source, access_of, is_act, words_of,
+};
 use deadheat_trace::{Action, Strand};
 
 use crate::sequence::Sequencer;
@@ -61,13 +63,6 @@ impl Stream {
             *at -= gone;
         }
     }
-}
-
-/// Is this the first word of a numbered event?
-fn is_act(word: u64) -> bool {
-    /// Ops from here on are acts; smaller ones define things or say something of memory.
-    const FIRST_ACT: u64 = 16;
-    word & 1 == 0 && (word >> 1 & 0x7f) >= FIRST_ACT
 }
 
 /// What can be wrong with the streams.
@@ -257,8 +252,16 @@ fn pass(
     let mut forked = None;
     let mut rest = &stream.words[stream.passed..end];
     loop {
-        // The unused rest of a frame.
-        while let Some((0, more)) = rest.split_first() {
+        while let Some((&word, more)) = rest.split_first() {
+            if let Some((addr, index)) = access_of(word)
+                && let Some(spot) = stream.decoder.place(index)
+                && (1..LARGEST).contains(&spot.size())
+            {
+                let caller = stream.decoder.caller();
+                sequencer.access(strand, addr, spot.size(), spot, caller);
+            } else if word != 0 {
+                break;
+            } // else it is the unused rest of a frame
             rest = more;
         }
         match stream.decoder.next(&mut rest) {

@@ -46,7 +46,9 @@ pub use decode::{Damage, Decoder};
 pub use source::{Memory, Next, Source, Writer};
 
 pub use encode::{Words, act, calls, lost, memory, place, plain, range};
-pub use word::{LARGEST, MOST_WORDS, PLACES, PlaceUse, Spot, place_of, words_of};
+pub use word::{
+    LARGEST, MOST_WORDS, PLACES, PlaceUse, Spot, access_of, is_act, place_of, words_of,
+};
 
 use crate::event::{Action, Range};
 

@@ -170,6 +170,23 @@ pub fn words_of(word: u64) -> usize {
     Op::new(word >> OP_SHIFT & OP_MASK).map_or(1, |op| op.more() + 1)
 }
 
+/// The address and the index of the place, if the word is an access: what a checker that reads millions of them takes
+/// in place of an item.
+#[inline(always)]
+pub const fn access_of(word: u64) -> Option<(u64, u16)> {
+    if word & ACCESS != 0 {
+        Some((word >> ADDRESS_SHIFT, (word >> PLACE_SHIFT) as u16))
+    } else {
+        None
+    }
+}
+
+/// Does a numbered event begin with this word? Its number is the next word.
+#[inline(always)]
+pub const fn is_act(word: u64) -> bool {
+    word & ACCESS == 0 && word >> OP_SHIFT & OP_MASK >= Op::Begin as u64
+}
+
 /// What an item has to do with places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlaceUse {
