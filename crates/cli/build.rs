@@ -8,7 +8,7 @@
 //! The builds live in `target/runtime`, beside the profiles, so that debug, release and clippy builds of the command
 //! share them.
 //!
-//! `DEADHEAT_RUNTIME_DIR` names a folder with the three finished libraries to embed instead, for packagers who build
+//! `DEADHEAT_RUNTIME_DIR` names a folder with the four finished libraries to embed instead, for packagers who build
 //! the parts apart.
 
 use object::read::archive::ArchiveFile;
@@ -19,10 +19,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
-const LIBRARIES: [&str; 3] = [
+const LIBRARIES: [&str; 4] = [
     "libdeadheat_rt.a",
     "libdeadheat_rt.so",
     "libdeadheat_rt_wrap.a",
+    "libdeadheat_rustc.so",
 ];
 
 /// Made here, from the archives.
@@ -104,7 +105,14 @@ fn build(out: &Path) {
     let crates =
         Path::new(&env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR"))
             .join("..");
-    for name in ["runtime-lib", "runtime", "detect", "model", "order"] {
+    for name in [
+        "runtime-lib",
+        "runtime",
+        "detect",
+        "model",
+        "order",
+        "rustc-hook",
+    ] {
         for part in ["src", "Cargo.toml", "build.rs", "Cargo.lock"] {
             let path = crates.join(name).join(part);
             if path.exists() {
@@ -119,7 +127,9 @@ fn build(out: &Path) {
     let first = cargo(&manifest, &plain, &["build"]);
     let static_only = ["rustc", "--crate-type", "staticlib", "--features", "wrap"];
     let second = cargo(&manifest, &wrap, &static_only);
-    for mut child in [first, second] {
+    let hook = crates.join("rustc-hook/Cargo.toml");
+    let third = cargo(&hook, &shared.join("hook"), &["build"]);
+    for mut child in [first, second, third] {
         let status = child
             .wait()
             .unwrap_or_else(|error| panic!("cannot wait for cargo: {error}"));
@@ -135,6 +145,8 @@ fn build(out: &Path) {
     copy(&plain.join(LIBRARIES[0]), &out.join(LIBRARIES[0]));
     copy(&plain.join(LIBRARIES[1]), &out.join(LIBRARIES[1]));
     copy(&wrap.join(LIBRARIES[0]), &out.join(LIBRARIES[2]));
+    let hook = shared.join("hook/release").join(LIBRARIES[3]);
+    copy(&hook, &out.join(LIBRARIES[3]));
 }
 
 /// `target/runtime`, found from `target/PROFILE/build/PACKAGE/out`; in `out` itself if cargo lays things out anew.

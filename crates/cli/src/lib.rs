@@ -5,6 +5,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod cargo;
 pub mod collect;
 pub mod docs;
 pub mod env_cmd;
@@ -12,6 +13,7 @@ pub mod error;
 pub mod fd;
 pub mod flags;
 pub mod gpu;
+pub mod links;
 pub mod options;
 pub mod output;
 pub mod program;
@@ -49,7 +51,12 @@ fn dispatch(mut args: Vec<OsString>) -> Result<ExitCode> {
     match Path::new(&called).file_name().and_then(OsStr::to_str) {
         Some("deadheat-cc") => return wrapper::main(Language::C, args),
         Some("deadheat-c++") => return wrapper::main(Language::Cxx, args),
-        _ => {}
+        Some(name) => {
+            if let Some(end) = cargo::roles::play(name, &args) {
+                return end;
+            }
+        }
+        None => {}
     }
     let Some(name) = args.first().map(|a| a.to_string_lossy().into_owned()) else {
         print(&docs::help())?;
@@ -63,6 +70,8 @@ fn dispatch(mut args: Vec<OsString>) -> Result<ExitCode> {
         "report" => show::report(&rest),
         "explain" => show::explain_finding(&rest),
         "suppressions" => show::suppressions(&rest),
+        "cargo" => cargo::main(&rest),
+        "instrument-rlib" => cargo::instrument_rlib(&rest),
         "gpu" => gpu::main(&rest),
         "env" => env_cmd::main(&rest),
         "collect" => collect::main(&rest),

@@ -23,7 +23,7 @@ struct Packed {
 }
 
 /// What build.rs packed.
-static PACKED: [Packed; 5] = include!(concat!(env!("OUT_DIR"), "/packed.rs"));
+static PACKED: [Packed; 6] = include!(concat!(env!("OUT_DIR"), "/packed.rs"));
 
 /// Appends to what gcc's driver hands to cc1 and cc1plus, for compiling and preprocessing alike.
 const GCC_SPECS: (&str, &[u8]) = ("gcc.specs", b"*cc1:\n+ -fsanitize=thread\n\n");
@@ -41,6 +41,7 @@ pub struct Unpacked {
     dir: PathBuf,
     archive: PathBuf,
     shared: PathBuf,
+    rustc_hook: PathBuf,
     wrap_archive: PathBuf,
     wrap_flags: PathBuf,
     exports: PathBuf,
@@ -53,6 +54,12 @@ impl Unpacked {
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// The library that is loaded into rustc.
+    #[must_use]
+    pub fn rustc_hook(&self) -> &Path {
+        &self.rustc_hook
     }
 
     /// The shared library, for preloading.
@@ -92,7 +99,7 @@ pub fn runtime() -> Result<Unpacked> {
             Err(error) => refused.push(format!("{}: {error}", base.display())),
         }
     }
-    let temporary = env::temp_dir().join(format!("deadheat-{}", nix::unistd::Uid::effective()));
+    let temporary = temporary();
     let new = !temporary.exists();
     let found = private_dir(&temporary)
         .and_then(|()| unpack(&temporary))
@@ -113,6 +120,12 @@ pub fn runtime() -> Result<Unpacked> {
         ));
     }
     Ok(found)
+}
+
+/// The private folder that serves where no cache can be written.
+#[must_use]
+pub fn temporary() -> PathBuf {
+    env::temp_dir().join(format!("deadheat-{}", nix::unistd::Uid::effective()))
 }
 
 /// The cache folders to try, best first.
@@ -168,6 +181,7 @@ fn unpack(base: &Path) -> io::Result<Unpacked> {
     Ok(Unpacked {
         archive: dir.join("libdeadheat_rt.a"),
         shared: dir.join("libdeadheat_rt.so"),
+        rustc_hook: dir.join("libdeadheat_rustc.so"),
         wrap_archive: dir.join("libdeadheat_rt_wrap.a"),
         wrap_flags: dir.join("wrap.flags"),
         exports: dir.join("exports.list"),

@@ -4,7 +4,7 @@ use crate::merge;
 use crate::raw;
 use crate::suppress::{self, Evidence};
 use crate::symbolize::{Symbolized, Symbolizer};
-use crate::trim::trim;
+use crate::trim::{trim, trim_allocation};
 use crate::why;
 use crate::words;
 use deadheat_model::{
@@ -250,7 +250,7 @@ impl Builder<'_> {
             MemoryKind::Heap => {
                 memory.allocation = Some(Allocation {
                     thread: self.thread(raw.thread.unwrap_or(0)),
-                    stack: self.frames(&raw.stack),
+                    stack: plain(&trim_allocation(self.resolve(&raw.stack))),
                 });
                 memory.freed = raw.freed.as_ref().map(|freed| Allocation {
                     thread: self.thread(freed.thread),

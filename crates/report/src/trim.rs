@@ -38,11 +38,15 @@ const WRAPPERS: [&str; 6] = [
     "void* std::__thread_proxy",
 ];
 
+/// What Rust's standard library and its test harness call the last of their own frames before the program's.
+const RUST_BEGIN: &str = "__rust_begin_short_backtrace";
+
 /// Keeps the program's own frames; at least one frame always stays.
 pub fn trim(mut stack: Vec<Symbolized>) -> Vec<Symbolized> {
     if stack.iter().any(|entry| !is_ours(entry)) {
         drop_ours(&mut stack);
     }
+    cut_rust_start(&mut stack);
     let end = stack
         .iter()
         .position(|entry| BELOW.contains(&entry.frame.function.as_str()))
@@ -66,6 +70,44 @@ pub fn trim(mut stack: Vec<Symbolized>) -> Vec<Symbolized> {
         stack.pop();
     }
     stack
+}
+
+/// Cuts what Rust's library does between a thread's start and the closure that it was given.
+fn cut_rust_start(stack: &mut Vec<Symbolized>) {
+    let Some(begin) = stack
+        .iter()
+        .position(|entry| entry.frame.function.contains(RUST_BEGIN))
+    else {
+        return;
+    };
+    let own = stack[..begin]
+        .iter()
+        .rposition(|entry| !is_rust_library(entry));
+    if let Some(own) = own {
+        stack.truncate(own + 1);
+    }
+}
+
+/// The way to an allocation, without what Rust's library does between the program's call and `malloc` but for the
+/// function that the program called.
+pub fn trim_allocation(mut stack: Vec<Symbolized>) -> Vec<Symbolized> {
+    let rust = stack.iter().any(is_rust_library);
+    let own = stack
+        .iter()
+        .position(|entry| entry.frame.file.is_some() && !is_rust_library(entry));
+    if let (true, Some(own)) = (rust, own) {
+        stack.drain(..own.saturating_sub(1));
+    }
+    stack
+}
+
+/// A function of Rust's standard library, compiled from wherever its makers had it.
+fn is_rust_library(entry: &Symbolized) -> bool {
+    entry
+        .frame
+        .file
+        .as_deref()
+        .is_some_and(|file| file.starts_with("/rustc/"))
 }
 
 /// The runtime's own code, wherever it stands: it starts threads, calls back, and copies on the program's behalf. What was
@@ -167,6 +209,40 @@ mod tests {
         ]);
         let names: Vec<&str> = left.iter().map(|e| e.frame.function.as_str()).collect();
         assert_eq!(names, ["compare", "std::sort<int*>", "work"]);
+    }
+
+    #[test]
+    fn the_way_of_rusts_library_to_a_closure_is_cut() {
+        let entry = |function: &str, file: &str| Symbolized {
+            frame: Frame {
+                function: function.to_owned(),
+                file: Some(file.to_owned()),
+                ..Frame::default()
+            },
+            linkage: None,
+        };
+        let names = |stack: Vec<Symbolized>| -> Vec<String> {
+            stack.into_iter().map(|e| e.frame.function).collect()
+        };
+        let library = "/rustc/59807616/library/core/src/x.rs";
+        let stack = vec![
+            entry("alloc::vec::Vec<T>::push", library),
+            entry("bank::work", "/a/main.rs"),
+            entry("core::ops::function::FnOnce::call_once", library),
+            entry("std::sys::backtrace::__rust_begin_short_backtrace", library),
+            entry("std::thread::start", library),
+        ];
+        assert_eq!(
+            names(trim(stack.clone())),
+            ["alloc::vec::Vec<T>::push", "bank::work"]
+        );
+        assert_eq!(names(trim(stack[3..].to_vec())).len(), 2);
+        let mut made = vec![entry("__rdl_alloc", library)];
+        made.extend_from_slice(&stack[..2]);
+        assert_eq!(
+            names(trim_allocation(made)),
+            ["alloc::vec::Vec<T>::push", "bank::work"]
+        );
     }
 
     #[test]

@@ -76,6 +76,13 @@ pub fn counted(count: u64, one: &str, many: &str) -> String {
 
 /// A path as seen from the folder the program ran in, if it lies below it.
 pub fn short_path(path: &str, cwd: &str) -> String {
+    // Rust's library was compiled in a folder named after its version: nobody has that folder.
+    if let Some((_, below)) = path
+        .strip_prefix("/rustc/")
+        .and_then(|path| path.split_once('/'))
+    {
+        return below.to_owned();
+    }
     if cwd.is_empty() || cwd == "/" {
         return path.to_owned();
     }

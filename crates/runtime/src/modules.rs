@@ -93,6 +93,18 @@ impl Modules {
         self.instrumented.lock().push(pc);
     }
 
+    /// Is this code of the C library or of the loader?
+    pub fn is_c_library(&self, pc: u64) -> bool {
+        let known = self.instrumented.lock().clone();
+        loaded().iter().any(|m| {
+            let range = m.start..m.end;
+            let name = m.path.rsplit(|b| *b == b'/').next().unwrap_or_default();
+            range.contains(&pc)
+                && !known.iter().any(|known| range.contains(known))
+                && (name.starts_with(b"libc.so") || name.starts_with(b"ld-"))
+        })
+    }
+
     /// Does the module with code at `pc` carry the compiler's hooks?
     pub fn is_instrumented(&self, pc: u64) -> bool {
         let instrumented = self.instrumented.lock().clone();

@@ -99,7 +99,7 @@ fn added(plan: &Plan, lines: bool) -> Vec<OsString> {
         .map(OsString::from),
     );
     if !lines {
-        out.push("-Cdebuginfo=line-tables-only".into());
+        out.push("-Cdebuginfo=1".into());
     }
     out.push(joined("-Clinker=", plan.linker.as_os_str()));
     out
@@ -171,11 +171,11 @@ mod tests {
         check("-vV", "untouched");
         check(
             "--crate-name a a.rs --target t",
-            "--crate-name a a.rs --target t + -Cdebuginfo=line-tables-only -Clinker=/l",
+            "--crate-name a a.rs --target t + -Cdebuginfo=1 -Clinker=/l",
         );
         check(
             "--crate-name a --target=t",
-            "--crate-name a --target=t + -Cdebuginfo=line-tables-only -Clinker=/l",
+            "--crate-name a --target=t + -Cdebuginfo=1 -Clinker=/l",
         );
     }
 
@@ -183,7 +183,7 @@ mod tests {
     fn what_stands_against_it_is_dropped() {
         check(
             "-C lto=fat -Clto -C linker-plugin-lto -C strip=debuginfo --codegen=prefer-dynamic -C opt-level=3 --target t",
-            "-C opt-level=3 --target t + -Cdebuginfo=line-tables-only -Clinker=/l",
+            "-C opt-level=3 --target t + -Cdebuginfo=1 -Clinker=/l",
         );
         check(
             "-C debuginfo=2 --target t",

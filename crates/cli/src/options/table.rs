@@ -193,6 +193,12 @@ const ALL: &[Key] = &[
     Key::Misuse, Key::ThreadLeaks, Key::SignalUnsafe, Key::Atomics,
     Key::Stats, Key::Compiler, Key::Follow, Key::Preload,
 ];
+#[rustfmt::skip] // one word a line would hide the rest of the file
+const CARGO: &[Key] = &[
+    Key::Format, Key::Log, Key::Color, Key::SourceLines, Key::MaxFindings, Key::Quiet,
+    Key::Suppressions, Key::ExitCode, Key::HaltOnError, Key::Races, Key::LockOrder, Key::Deadlock,
+    Key::Misuse, Key::ThreadLeaks, Key::SignalUnsafe, Key::Atomics, Key::Stats,
+];
 const SHOW: &[Key] = &[
     Key::Format,
     Key::Log,
@@ -262,6 +268,23 @@ pub const COMMANDS: &[Command] = &[
         summary: "the same for C++",
         about: "Everything but a leading --compiler is the compiler's. DEADHEAT_CXX names the compiler too.",
         options: &[Key::Compiler],
+        own: &[],
+        hidden: false,
+    },
+    Command {
+        name: "cargo",
+        usage: &[
+            "[OPTIONS] test|run|bench|build|... [CARGO ARGUMENTS]",
+            "[OPTIONS] nextest run [ARGUMENTS]",
+            "clean",
+        ],
+        summary: "check Rust programs: what cargo deadheat does",
+        about: "cargo deadheat test is cargo test with everything that runs instrumented, and one report at the end. What \
+            it builds goes to target/deadheat. The first use prepares the toolchain's standard library; clean removes \
+            that and target/deadheat.\n\
+            Exit status: cargo's own when nothing was found, 1 (see --exit-code) when bugs were found, 2 when Deadheat \
+            itself failed.",
+        options: CARGO,
         own: &[],
         hidden: false,
     },

@@ -22,6 +22,8 @@ pub struct Target {
     pub words: Vec<OsString>,
     /// The program itself has the runtime; otherwise only what it starts may have.
     pub direct: bool,
+    /// What it finds in its environment beside what is there already.
+    pub variables: Vec<(String, OsString)>,
 }
 
 /// Starts the program. `stream` is its end of the socket pair, if it is to speak to us directly; `socket` is where the
@@ -39,6 +41,7 @@ pub fn start(
     let mut command = Command::new(&target.words[0]);
     signals.give_back(&mut command);
     command.args(&target.words[1..]);
+    command.envs(target.variables.iter().map(|(name, value)| (name, value)));
     command.env(
         "DEADHEAT_RT",
         settings.runtime_string(&own.to_string_lossy()),

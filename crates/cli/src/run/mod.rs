@@ -7,8 +7,9 @@ mod signals;
 mod sources;
 mod stream;
 
-pub use launch::SOCKET;
+pub use launch::{SOCKET, Target};
 pub use merge::merge;
+pub use session::{Ending, run as listen};
 pub use sources::is_source;
 pub use stream::{Listen, Stream};
 
@@ -19,8 +20,6 @@ use crate::output::Output;
 use crate::program::{self, Built};
 use crate::state;
 use crate::temp::TempDir;
-use launch::Target;
-use session::Ending;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -67,6 +66,7 @@ fn target(
                 .chain(args)
                 .collect(),
             direct: true,
+            variables: Vec::new(),
         });
     }
     let path = program::locate(&first.to_string_lossy())?;
@@ -74,6 +74,7 @@ fn target(
     Ok(Target {
         words: words.to_vec(),
         direct,
+        variables: Vec::new(),
     })
 }
 

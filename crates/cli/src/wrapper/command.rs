@@ -34,15 +34,30 @@ pub struct Plan {
 /// Turns a user's command line into the one that instruments and links the runtime.
 pub fn plan(compiler: &Compiler, args: &[OsString], runtime: &dyn Runtime) -> Result<Plan> {
     let line = classify(args)?;
+    let mut out = Vec::with_capacity(line.args.len() + 24);
+    if line.instrument && line.output != Output::Answer {
+        instrument(compiler.family, &line, runtime, &mut out);
+    }
+    finish(line, args, out, runtime)
+}
+
+/// The same for a command line that only links.
+pub fn link_plan(args: &[OsString], runtime: &dyn Runtime) -> Result<Plan> {
+    let line = classify(args)?;
+    finish(line, args, Vec::new(), runtime)
+}
+
+fn finish(
+    line: CommandLine,
+    args: &[OsString],
+    mut out: Vec<OsString>,
+    runtime: &dyn Runtime,
+) -> Result<Plan> {
     if line.output == Output::Answer {
         return Ok(Plan {
             output: line.output,
             args: args.to_vec(),
         });
-    }
-    let mut out = Vec::with_capacity(line.args.len() + 24);
-    if line.instrument {
-        instrument(compiler.family, &line, runtime, &mut out);
     }
     if line.instrument && matches!(line.output, Output::Executable | Output::StaticExecutable) {
         link(line.output, runtime, &mut out);

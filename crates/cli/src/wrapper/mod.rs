@@ -15,7 +15,7 @@ mod compiler;
 mod response;
 
 pub use args::{CommandLine, Language, Output, classify};
-pub use command::{Plan, Runtime, plan};
+pub use command::{Plan, Runtime, link_plan, plan};
 pub use compiler::{Compiler, Family, find, on_path};
 
 use crate::error::{Failure, Result};
@@ -41,6 +41,13 @@ pub fn prepare(compiler: &Compiler, args: Vec<OsString>) -> Result<Command> {
     let mut command = compiler.command();
     command.args(response::shorten(plan.args, runtime.dir())?);
     Ok(command)
+}
+
+/// The arguments that make a compiler's driver link what somebody else compiled, with the runtime.
+pub fn link_only(args: Vec<OsString>) -> Result<Vec<OsString>> {
+    let runtime = unpack::runtime()?;
+    let plan = link_plan(&response::expand(&args), &runtime)?;
+    response::shorten(plan.args, runtime.dir())
 }
 
 /// What to say when the compiler cannot be started.

@@ -28,7 +28,13 @@ pub unsafe extern "C" fn __tsan_init() {
 
 extern "C" fn init(pc: u64) {
     start();
-    RT.modules.add_instrumented(pc);
+    // An optimizing compiler ends the constructor with a jump to here: then the caller is the C library's loop over all
+    // constructors, which says nothing, and the program itself is known by what was linked into it.
+    if !RT.modules.is_c_library(pc) {
+        RT.modules.add_instrumented(pc);
+    } else if let Some(path) = crate::linked_in_collector() {
+        RT.modules.add_instrumented(path.as_ptr() as u64);
+    }
 }
 
 /// Starts the runtime, once. The thread that does so is the program's first.

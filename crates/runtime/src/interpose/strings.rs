@@ -76,6 +76,9 @@ impl Call {
     /// # Safety
     /// `p` must be a string that ends.
     pub unsafe fn reads_text(&mut self, p: Str) -> usize {
+        if p.is_null() {
+            return 0; // the kernel refuses it with an error, which some programs want to see
+        }
         // SAFETY: by the contract.
         let n = unsafe { length(p) };
         self.reads(p.cast(), n + 1);

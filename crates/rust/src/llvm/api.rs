@@ -81,6 +81,7 @@ functions! {
     LLVMAddAttributeAtIndex: fn(Value, c_uint, Attribute);
     LLVMGetFirstBasicBlock: fn(Value) -> Block;
     LLVMGetNextBasicBlock: fn(Block) -> Block;
+    LLVMGetBasicBlockTerminator: fn(Block) -> Value;
     LLVMGetFirstInstruction: fn(Block) -> Value;
     LLVMGetNextInstruction: fn(Value) -> Value;
     LLVMGetInstructionOpcode: fn(Value) -> c_int;
@@ -91,6 +92,9 @@ functions! {
     LLVMGetTypeKind: fn(Type) -> c_int;
     LLVMGetIntTypeWidth: fn(Type) -> c_uint;
     LLVMInt32TypeInContext: fn(Context) -> Type;
+    LLVMVoidTypeInContext: fn(Context) -> Type;
+    LLVMPointerTypeInContext: fn(Context, c_uint) -> Type;
+    LLVMConstNull: fn(Type) -> Value;
     LLVMFunctionType: fn(Type, *mut Type, c_uint, c_int) -> Type;
     LLVMGetNamedFunction: fn(Module, *const c_char) -> Value;
     LLVMAddFunction: fn(Module, *const c_char, Type) -> Value;

@@ -1,16 +1,23 @@
 //! One module of the standard library: bitcode in, an instrumented object out.
 
-use super::api::{self, Api, Context, Machine, Module, Value};
+use super::api::{self, Api, Builder, Context, Machine, Module, Value};
 use super::atomics;
 use crate::error::{Error, Result};
 use std::ffi::{CStr, CString, c_char};
 use std::ptr;
 
-/// Functions by parts of their symbols that are not to be followed.
+/// Functions by parts of their symbols in which the runtime is to look away.
 ///
 /// Every thread takes the lock of the stack guard's table when it starts and when it ends, which would order all
 /// threads one after the other by accident and hide their races.
 const LEFT_ALONE: [&[u8]; 1] = [b"14stack_overflow"];
+
+/// What is called when such a function is entered, and when it is left.
+const LOOK_AWAY: [&CStr; 2] = [c"__tsan_ignore_thread_begin", c"AnnotateIgnoreSyncBegin"];
+const LOOK_AGAIN: [&CStr; 2] = [c"AnnotateIgnoreSyncEnd", c"__tsan_ignore_thread_end"];
+
+const RETURN: i32 = 1;
+const RESUME: i32 = 58;
 
 /// The function itself, among the places where an attribute can stand.
 const FUNCTION_INDEX: u32 = u32::MAX;
@@ -104,7 +111,9 @@ fn mark(api: &Api, context: Context, module: Module) {
                 let skip = LEFT_ALONE.iter().any(|part| contains(&name, part));
                 let attribute = if skip { left_alone } else { checked };
                 (api.LLVMAddAttributeAtIndex)(function, FUNCTION_INDEX, attribute);
-                if !skip {
+                if skip {
+                    look_away(api, context, module, function, builder);
+                } else {
                     atomics::rewrite(api, context, module, function, builder);
                 }
                 own_section(api, function, &name);
@@ -112,6 +121,81 @@ fn mark(api: &Api, context: Context, module: Module) {
             function = (api.LLVMGetNextFunction)(function);
         }
         (api.LLVMDisposeBuilder)(builder);
+    }
+}
+
+/// Makes the runtime look away while a function runs: what it calls, and the C library's functions, are seen otherwise.
+///
+/// # Safety
+/// `function` is a definition in `module`, which belongs to `context`.
+unsafe fn look_away(
+    api: &Api,
+    context: Context,
+    module: Module,
+    function: Value,
+    builder: Builder,
+) {
+    // SAFETY: finds the first instruction and the last ones, and puts calls before them. Each block has a last one.
+    unsafe {
+        let entry = (api.LLVMGetFirstBasicBlock)(function);
+        let first = (api.LLVMGetFirstInstruction)(entry);
+        call(api, context, module, builder, first, LOOK_AWAY);
+        let mut block = entry;
+        while !block.is_null() {
+            let last = (api.LLVMGetBasicBlockTerminator)(block);
+            if !last.is_null() && matches!((api.LLVMGetInstructionOpcode)(last), RETURN | RESUME) {
+                call(api, context, module, builder, last, LOOK_AGAIN);
+            }
+            block = (api.LLVMGetNextBasicBlock)(block);
+        }
+    }
+}
+
+/// Puts calls before an instruction, each with a null and a zero: the annotations take a file and a line, and the others
+/// do not mind.
+///
+/// # Safety
+/// `before` is an instruction in `module`, which belongs to `context`.
+unsafe fn call(
+    api: &Api,
+    context: Context,
+    module: Module,
+    builder: Builder,
+    before: Value,
+    names: [&CStr; 2],
+) {
+    // SAFETY: builds calls with the types that the functions were declared with.
+    unsafe {
+        let (pointer, number) = (
+            (api.LLVMPointerTypeInContext)(context, 0),
+            (api.LLVMInt32TypeInContext)(context),
+        );
+        let mut arguments = [pointer, number];
+        let signature = (api.LLVMFunctionType)(
+            (api.LLVMVoidTypeInContext)(context),
+            arguments.as_mut_ptr(),
+            2,
+            0,
+        );
+        (api.LLVMPositionBuilderBefore)(builder, before);
+        for name in names {
+            let mut callee = (api.LLVMGetNamedFunction)(module, name.as_ptr());
+            if callee.is_null() {
+                callee = (api.LLVMAddFunction)(module, name.as_ptr(), signature);
+            }
+            let mut values = [
+                (api.LLVMConstNull)(pointer),
+                (api.LLVMConstInt)(number, 0, 0),
+            ];
+            (api.LLVMBuildCall2)(
+                builder,
+                signature,
+                callee,
+                values.as_mut_ptr(),
+                2,
+                c"".as_ptr(),
+            );
+        }
     }
 }
 

@@ -1,0 +1,148 @@
+//! Makes a toolchain's standard library ready, with a bar that tells how far it is, and in a place that can be written.
+
+use crate::error::{Failure, Result};
+use crate::options::{Key, Settings};
+use crate::say::say;
+use crate::unpack;
+use deadheat_rust::prepare::{self, Prepared, Progress};
+use deadheat_rust::toolchain::Toolchain;
+use std::env;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The hidden command that instruments one library.
+pub const WORKER: &str = "instrument-rlib";
+
+/// Prepares the standard library, unless that was done before.
+pub fn prepare(toolchain: &Toolchain, target: &str, settings: &Settings) -> Result<Prepared> {
+    let own = env::current_exe().map_err(|error| {
+        Failure::new(format!("cannot find the path of deadheat itself: {error}"))
+    })?;
+    let worker = |llvm: &Path, from: &Path, to: &Path| {
+        let mut command = Command::new(&own);
+        command.arg(WORKER).arg(llvm).arg(from).arg(to);
+        command
+    };
+    let mut bar = Bar::new(toolchain, settings.on(Key::Quiet));
+    let mut refused = None;
+    for cache in places()? {
+        match prepare::prepare(toolchain, target, &cache, &worker, &mut |progress| {
+            bar.show(progress)
+        }) {
+            Ok(prepared) => {
+                bar.end();
+                return Ok(prepared);
+            }
+            Err(error) if writable(&cache) => return Err(error.into()),
+            Err(error) => {
+                refused.get_or_insert(error);
+            }
+        }
+    }
+    Err(refused.map_or_else(
+        || Failure::new("found no place for the standard library"),
+        Failure::from,
+    ))
+}
+
+/// Instruments one library: `deadheat instrument-rlib LLVM FROM TO`.
+pub fn work(args: &[std::ffi::OsString]) -> Result<()> {
+    match args {
+        [llvm, from, to] => Ok(deadheat_rust::rlib::instrument(
+            llvm.as_ref(),
+            from.as_ref(),
+            to.as_ref(),
+        )?),
+        _ => Err(Failure::new(format!(
+            "usage: deadheat {WORKER} LLVM FROM TO"
+        ))),
+    }
+}
+
+/// Removes all that was prepared.
+pub fn clean() -> Result<usize> {
+    let mut count = 0;
+    for place in places()? {
+        count += prepare::clean(&place)?;
+    }
+    Ok(count)
+}
+
+/// Where it may be kept: beside the unpacked runtime, or in the private folder that serves where there is no cache.
+fn places() -> Result<Vec<PathBuf>> {
+    let runtime = unpack::runtime()?;
+    let beside = runtime.dir().parent().map(Path::to_owned);
+    let temporary = unpack::temporary();
+    Ok(beside
+        .into_iter()
+        .chain(
+            [temporary]
+                .into_iter()
+                .filter(|dir| unpack::private_dir(dir).is_ok()),
+        )
+        .collect())
+}
+
+fn writable(dir: &Path) -> bool {
+    let probe = dir.join(format!("probe-{}", std::process::id()));
+    std::fs::write(&probe, "")
+        .and_then(|()| std::fs::remove_file(&probe))
+        .is_ok()
+}
+
+/// The bar.
+struct Bar {
+    title: String,
+    quiet: bool,
+    terminal: bool,
+    begun: bool,
+}
+
+impl Bar {
+    fn new(toolchain: &Toolchain, quiet: bool) -> Self {
+        Self {
+            title: format!("the standard library of Rust {}", toolchain.release),
+            quiet,
+            terminal: io::stderr().is_terminal(),
+            begun: false,
+        }
+    }
+
+    fn show(&mut self, progress: Progress) {
+        if self.quiet {
+            return;
+        }
+        match progress {
+            Progress::Waiting => say(format_args!(
+                "deadheat: waiting for another run that prepares {}",
+                self.title
+            )),
+            Progress::Done(done, total) if self.terminal => {
+                let part = (done * 30 / total.max(1)) as usize;
+                let line = format!(
+                    "\rdeadheat: preparing {}, once: [{}{}] {:3} %",
+                    self.title,
+                    "#".repeat(part),
+                    " ".repeat(30 - part),
+                    done * 100 / total.max(1)
+                );
+                let _ = io::stderr().write_all(line.as_bytes()); // nobody loses a run over a bar
+            }
+            Progress::Done(..) if !self.begun => {
+                say(format_args!(
+                    "deadheat: preparing {}, once for this toolchain",
+                    self.title
+                ));
+            }
+            Progress::Done(..) => {}
+        }
+        self.begun = true;
+    }
+
+    fn end(&self) {
+        if self.begun && self.terminal && !self.quiet {
+            let _ = io::stderr().write_all(b"\n");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! std's channels: what is sent comes with all that the sender did before.
+
+use crate::shared::Shared;
+use crate::{both, pair};
+use std::sync::Arc;
+use std::sync::mpsc::{channel, sync_channel};
+
+pub fn mpsc_ok() {
+    let (send, receive) = channel::<Box<u64>>();
+    both(
+        move || (0..200).for_each(|n| send.send(Box::new(n)).unwrap()),
+        move || assert_eq!(receive.iter().map(|n| *n).sum::<u64>(), 19900),
+    );
+}
+
+/// The sender keeps a hand on what it sent.
+pub fn mpsc_racy() {
+    let (send, receive) = channel::<Arc<Shared<u64>>>();
+    both(
+        move || {
+            let data = Arc::new(Shared::new(0));
+            send.send(data.clone()).unwrap();
+            data.set(1);
+        },
+        move || receive.recv().unwrap().set(2),
+    );
+}
+
+pub fn sync_channel_ok() {
+    let (send, receive) = sync_channel::<Vec<u64>>(2);
+    both(
+        move || (0..100).for_each(|n| send.send(vec![n; 4]).unwrap()),
+        move || assert_eq!(receive.iter().map(|n| n[3]).sum::<u64>(), 4950),
+    );
+}
+
+pub fn sync_channel_racy() {
+    let (send, receive) = sync_channel::<Arc<Shared<u64>>>(2);
+    both(
+        move || {
+            let data = Arc::new(Shared::new(0));
+            send.send(data.clone()).unwrap();
+            data.set(1);
+        },
+        move || receive.recv().unwrap().set(2),
+    );
+}
+
+/// A channel without room: sending waits for receiving, so there is an order both ways.
+pub fn rendezvous_ok() {
+    let (send, receive) = sync_channel::<()>(0);
+    let data = Arc::new(Shared::new(0));
+    let other = data.clone();
+    both(
+        move || {
+            for n in 0..50 {
+                data.set(n);
+                send.send(()).unwrap();
+                send.send(()).unwrap();
+            }
+        },
+        move || {
+            for n in 0..50 {
+                receive.recv().unwrap();
+                assert_eq!(other.get(), n);
+                receive.recv().unwrap();
+            }
+        },
+    );
+}
+
+pub fn rendezvous_racy() {
+    let (send, receive) = sync_channel::<()>(0);
+    let data = Arc::new(Shared::new(0));
+    let other = data.clone();
+    both(
+        move || {
+            send.send(()).unwrap();
+            data.set(1);
+        },
+        move || {
+            receive.recv().unwrap();
+            other.set(2);
+        },
+    );
+}
+
+pair! {
+    mpsc: mpsc_ok, mpsc_racy;
+    sync_channel: sync_channel_ok, sync_channel_racy;
+    rendezvous: rendezvous_ok, rendezvous_racy;
+}
