@@ -1,5 +1,7 @@
 //! How many accesses per second the engine checks, on executions made up in memory:
-//! `cargo run --release -p deadheat-pipeline --example throughput [MILLIONS]`.
+//! `cargo run --release -p deadheat-pipeline --example throughput [MILLIONS [EXECUTION [DETECTOR [CHECKERS]]]]`.
+//!
+//! With one checker, per second of the processor; with two, per second of the clock.
 
 use std::time::Instant;
 
@@ -147,11 +149,20 @@ fn scattered(accesses: u64) -> Memory {
     maker.finish()
 }
 
+/// Seconds that this thread was on a processor.
+fn cpu() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let first = text.split_whitespace().next();
+    first.and_then(|word| word.parse().ok()).unwrap_or(0.0) / 1e9
+}
+
 fn main() {
-    let millions: u64 = std::env::args()
-        .nth(1)
-        .and_then(|arg| arg.parse().ok())
-        .unwrap_or(20);
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let millions: u64 = args.first().and_then(|arg| arg.parse().ok()).unwrap_or(20);
+    let wanted = |place: usize, name: &str| {
+        args.get(place)
+            .is_none_or(|arg| name.starts_with(arg.as_str()))
+    };
     let accesses = millions * 1_000_000;
     println!(
         "{:<10} {:<22} {:>8} {:>10} {:>9}",
@@ -165,6 +176,9 @@ fn main() {
         ("scattered", scattered),
     ];
     for (name, make) in executions {
+        if !wanted(1, name) {
+            continue;
+        }
         let memory = make(accesses);
         for (label, detectors, across) in [
             ("fasttrack", vec![DetectorKind::FastTrack], Across::Frames),
@@ -179,6 +193,9 @@ fn main() {
             ("none", vec![], Across::Frames),
         ] {
             for checkers in [1, 2] {
+                if !wanted(2, label) || !wanted(3, &checkers.to_string()) {
+                    continue;
+                }
                 let settings = Settings {
                     detectors: detectors.clone(),
                     checkers,
@@ -187,9 +204,12 @@ fn main() {
                 };
                 let mut source = memory.clone();
                 source.wait();
-                let start = Instant::now();
+                let (start, start_cpu) = (Instant::now(), cpu());
                 let summary = check(&mut source, &settings, &mut |_: &str| ());
-                let seconds = start.elapsed().as_secs_f64();
+                let seconds = match checkers {
+                    1 => cpu() - start_cpu,
+                    _ => start.elapsed().as_secs_f64(),
+                };
                 let passed = summary.passed.accesses as f64 / 1e6;
                 println!(
                     "{name:<10} {label:<22} {checkers:>8} {passed:>10.1} {:>9.1}  findings {} pages {}",
