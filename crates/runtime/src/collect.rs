@@ -1,9 +1,21 @@
-//! Giving up history that no cell names any more, so that a program can run for days in the same memory.
+//! Giving up what nobody can ask for any more, so that a program can run for days in the same memory.
 //!
 //! A collection looks at every entry of every cell and keeps exactly the records that are named, and those that a strand
-//! can still name in its present step. It is due when histories have doubled since the last one, and not before they
-//! are a good part of the shadow, which it must read as a whole. Other strands go on meanwhile: an entry that
+//! can still name in its present step. It is due when what is remembered has doubled since the last one, and not before
+//! that is a good part of the shadow, which it must read as a whole. Other strands go on meanwhile: an entry that
 //! moves is never missing from its cell, and a new one is of a present step.
+//!
+//! What cells name also tells which slots of finished strands can be used again ([`crate::threads`]), and what records name
+//! which call stacks, lock sets, names of objects and threads are still needed ([`crate::marks`]).
+//!
+//! | order | what | why then |
+//! |---|---|---|
+//! | 1 | note the free slots, and where each strand is | what is newer is not touched |
+//! | 2 | read the cells | |
+//! | 3 | reduce histories, open slots | only with what the cells name |
+//! | 4 | mark what strands, histories and tables name | after what they drop |
+//! | 5 | wait until nobody is in the runtime who was there before | who read a number before it was dropped is done |
+//! | 6 | let go of the unmarked | |
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,45 +25,78 @@ use std_alloc::vec::Vec;
 
 use crate::cell;
 use crate::history::{CHUNK, CHUNK_BITS, Named};
+use crate::marks;
 use crate::runtime::Runtime;
-use crate::sync::SpinLock;
+use crate::strand::Strand;
+use crate::sync::{Locked, SpinLock};
+use crate::sys;
+use crate::threads::FreeSlot;
+use crate::timeline::Retired;
 
 /// When the next collection is due, and whether one is under way.
 pub struct Collector {
     due_at: AtomicU64,
     under_way: SpinLock,
+    /// Rings that were taken away when somebody did not leave the runtime in time.
+    retired: Locked<Vec<Retired>>,
 }
 
-/// Bytes of history before the first collection.
+/// Bytes that are remembered before the first collection.
 const FIRST: u64 = 4 << 20;
-/// Histories may grow to the shadow's size divided by this before it is read for them.
+/// They may grow to the shadow's size divided by this before it is read for them.
 const SHADOW_PART: u64 = 4;
+/// How often others are given the processor until they have left the runtime.
+const PATIENCE: usize = 1000;
+
+/// The bytes of all that a collection can reduce.
+fn remembered(rt: &Runtime) -> u64 {
+    rt.histories.bytes.load(Ordering::Relaxed)
+        + rt.stacks.bytes()
+        + rt.lock_sets.bytes()
+        + rt.syncs.name_bytes()
+        + rt.threads.bytes()
+}
 
 impl Collector {
     pub const fn new() -> Self {
         Collector {
             due_at: AtomicU64::new(FIRST),
             under_way: SpinLock::new(),
+            retired: Locked::new(Vec::new()),
         }
     }
 
     /// Collects if it is due and nobody else does. The caller must be inside the runtime and hold none of its locks.
-    pub fn maybe_collect(&self, rt: &Runtime) {
-        if rt.histories.bytes.load(Ordering::Relaxed) >= self.due_at.load(Ordering::Relaxed)
-            && self.under_way.try_lock()
-        {
-            let left = collect(rt);
-            rt.histories.bytes.store(left, Ordering::Relaxed);
-            let due = (left * 2)
-                .max(FIRST)
-                .max(rt.shadow.bytes() as u64 / SHADOW_PART);
-            self.due_at.store(due, Ordering::Relaxed);
-            self.under_way.unlock();
+    #[inline]
+    pub fn maybe_collect(&self, rt: &Runtime, me: Option<&Strand>) {
+        if remembered(rt) >= self.due_at.load(Ordering::Relaxed) {
+            self.collect_now(rt, me);
         }
+    }
+
+    #[cold]
+    fn collect_now(&self, rt: &Runtime, me: Option<&Strand>) {
+        if !self.under_way.try_lock() {
+            return;
+        }
+        collect(rt, me);
+        let due = (remembered(rt) * 2)
+            .max(FIRST)
+            .max(rt.shadow.bytes() as u64 / SHADOW_PART);
+        self.due_at.store(due, Ordering::Relaxed);
+        self.under_way.unlock();
     }
 
     pub fn each_lock(&self, f: &dyn Fn(&SpinLock)) {
         f(&self.under_way);
+        f(self.retired.spin());
+    }
+
+    /// # Safety
+    /// No other thread may exist.
+    pub unsafe fn after_fork(&self) {
+        // SAFETY: by the contract.
+        unsafe { self.retired.force_unlock() };
     }
 }
 
@@ -65,12 +110,41 @@ fn chunk_key(slot: u16, chunk: u64) -> u64 {
     (slot as u64) << 48 | chunk
 }
 
-/// Gives up what nobody names; the bytes that are left.
-pub(crate) fn collect(rt: &Runtime) -> u64 {
-    let slots = rt.threads.slots_used();
+/// The numbers that are in use.
+type InUse = HashMap<u64, Named, Hasher>;
+
+/// Gives up what nobody names. `me` is the strand that does so, if one does.
+pub(crate) fn collect(rt: &Runtime, me: Option<&Strand>) {
+    let free = rt.threads.free_slots();
+    let from = present_steps(rt);
+    let in_use = in_use(rt);
+    let mut freed = 0;
+    for (slot, &from) in from.iter().enumerate() {
+        let named = |chunk| in_use.get(&chunk_key(slot as u16, chunk)).copied();
+        freed += rt.histories.of(slot as u16).collect(from, named);
+    }
+    let mut retired = core::mem::take(&mut *rt.collector.retired.lock());
+    freed += open_slots(rt, &free, &in_use, from.len(), &mut retired);
+    rt.histories.bytes.fetch_sub(freed, Ordering::Relaxed);
+    drop(in_use);
+
+    let named = marks::mark(rt);
+    if others_have_left(rt, me) {
+        marks::sweep(rt, named);
+        for ring in retired {
+            // SAFETY: who saw it before it was taken away was inside the runtime and is not any more.
+            unsafe { ring.free() };
+        }
+    } else {
+        rt.collector.retired.lock().extend(retired);
+    }
+}
+
+/// The chunk of each slot from which on a strand may name numbers that no cell has yet.
+fn present_steps(rt: &Runtime) -> Vec<u64> {
     // Read before the cells: a step only moves forward, so what its strand names later is not older than this.
     // A slot without a strand may get one at any moment: it goes on where the last one ended.
-    let mut from: Vec<u64> = (0..slots)
+    let mut from: Vec<u64> = (0..rt.threads.slots_used())
         .map(|slot| rt.histories.of(slot as u16).newest())
         .collect();
     rt.threads.each(|_, t| {
@@ -88,7 +162,12 @@ pub(crate) fn collect(rt: &Runtime) -> u64 {
             }
         }
     });
-    let mut named: HashMap<u64, Named, Hasher> = HashMap::with_hasher(Hasher);
+    from
+}
+
+/// All numbers that cells name, or that a strand is about to report.
+fn in_use(rt: &Runtime) -> InUse {
+    let mut named: InUse = HashMap::with_hasher(Hasher);
     let mut last = (u64::MAX, core::ptr::null_mut::<Named>());
     let mut name = |e: Entry| {
         let key = chunk_key(e.slot(), e.seq() >> CHUNK_BITS);
@@ -111,12 +190,85 @@ pub(crate) fn collect(rt: &Runtime) -> u64 {
             unsafe { cell::Races::each_of(&raw const (*t.strand).races, &mut name) };
         }
     });
-    (0..slots)
-        .map(|slot| {
-            let named = |chunk| named.get(&chunk_key(slot as u16, chunk)).copied();
-            rt.histories.of(slot as u16).collect(from[slot], named)
-        })
-        .sum()
+    named
+}
+
+/// Reduces the slots that had no strand all the while, and says how much of them is still needed. The bytes freed.
+fn open_slots(
+    rt: &Runtime,
+    free: &[FreeSlot],
+    in_use: &InUse,
+    slots: usize,
+    retired: &mut Vec<Retired>,
+) -> u64 {
+    let mut newest = std_alloc::vec![0; slots];
+    for (&key, named) in in_use {
+        let (slot, chunk) = ((key >> 48) as usize, key & ((1 << 48) - 1));
+        let top = (0..CHUNK)
+            .rev()
+            .find(|place| named[place / 64] >> (place % 64) & 1 != 0);
+        if let (Some(newest), Some(top)) = (newest.get_mut(slot), top) {
+            *newest = (*newest).max(chunk << CHUNK_BITS | top as u64);
+        }
+    }
+    let mut freed = 0;
+    let mut lowered: HashMap<u64, u64, Hasher> = HashMap::with_hasher(Hasher);
+    rt.threads.each_still_free(free, |free| {
+        let history = rt.histories.of(free.slot);
+        let named = |chunk| in_use.get(&chunk_key(free.slot, chunk)).copied();
+        freed += history.collect(u64::MAX, named);
+        retired.extend(history.reduce_timeline());
+        let needs = newest
+            .get(free.slot as usize)
+            .copied()
+            .unwrap_or(free.needs);
+        if needs < free.needs {
+            lowered.insert(free.slot as u64, needs);
+        }
+    });
+    // First objects forget what must not be concluded any more, then the slots may be used so.
+    if !lowered.is_empty() {
+        let above = |slot: u16| lowered.get(&(slot as u64)).copied();
+        rt.syncs.each(|state| state.forget_releaser(above));
+        rt.threads.each_still_free(free, |free| {
+            if let Some(&needs) = lowered.get(&(free.slot as u64)) {
+                free.needs = needs;
+            }
+        });
+    }
+    freed
+}
+
+/// Waits until every other strand has been seen outside of the runtime; false if one does not leave.
+fn others_have_left(rt: &Runtime, me: Option<&Strand>) -> bool {
+    let mut inside: Vec<*mut Strand> = Vec::new();
+    // Whoever enters from here on sees all that was dropped until now as dropped.
+    if !sys::prepare_barrier_everywhere() {
+        return false;
+    }
+    sys::barrier_everywhere();
+    rt.threads.each(|_, t| {
+        if !t.strand.is_null() && me.is_none_or(|me| !core::ptr::eq(t.strand, me)) {
+            inside.push(t.strand);
+        }
+    });
+    for _ in 0..PATIENCE {
+        rt.threads.each(|_, t| {
+            // SAFETY: the strand lives while it is in the registry, whose lock `each` holds.
+            if !t.strand.is_null() && !unsafe { Strand::is_inside(t.strand) } {
+                inside.retain(|&other| other != t.strand);
+            }
+        });
+        // One that has ended is not inside any more, wherever its memory is now.
+        let mut alive = Vec::new();
+        rt.threads.each(|_, t| alive.push(t.strand));
+        inside.retain(|other| alive.contains(other));
+        if inside.is_empty() {
+            return true;
+        }
+        sys::yield_now();
+    }
+    false
 }
 
 /// Keys are spread well enough by one multiplication.

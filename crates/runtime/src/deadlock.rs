@@ -110,6 +110,19 @@ impl Waits {
         self.waits.lock().retain(|w| w.thread != thread);
     }
 
+    /// Calls `f` for who waits, where, and for which lock, if it is one.
+    pub fn each(&self, f: &mut dyn FnMut(ThreadId, StackId, SyncId)) {
+        for wait in &*self.waits.lock() {
+            match wait.what {
+                For::Lock(_, lock, _) => f(wait.thread, wait.at, lock),
+                For::End(thread) => {
+                    f(thread, wait.at, SyncId(0));
+                    f(wait.thread, wait.at, SyncId(0));
+                }
+            }
+        }
+    }
+
     /// Calls `f` for each lock that is held over a fork.
     pub fn each_lock(&self, f: &dyn Fn(&SpinLock)) {
         f(self.waits.spin());
@@ -183,7 +196,10 @@ fn cycle(waits: &[Wait], wait: Wait, goal: ThreadId, path: &mut Vec<Link>) -> bo
 }
 
 fn report(rt: &Runtime, s: &mut Strand, path: &[Link]) {
-    let mut places: Vec<u64> = path.iter().map(|l| l.wait.at.0 as u64).collect();
+    let mut places: Vec<u64> = path
+        .iter()
+        .map(|l| rt.stacks.signature(l.wait.at))
+        .collect();
     places.sort_unstable();
     places.push(0xdead);
     finding::report(rt, s, "deadlock", finding::key(&places), |out, threads| {

@@ -209,13 +209,10 @@ pub fn report(
 pub fn announce_thread(rt: &Runtime, id: ThreadId, out: &mut Json) {
     let mut chain = Vec::new();
     let mut at = id;
-    loop {
-        let (parent, known) = rt.threads.with(at, |t| {
-            (t.parent, core::mem::replace(&mut t.announced, true))
-        });
-        if known {
-            break;
-        }
+    // Who created the one who created ... may be forgotten.
+    while let Some((parent, false)) = rt.threads.find(at, |t| {
+        (t.parent, core::mem::replace(&mut t.announced, true))
+    }) {
         chain.push(at);
         if at == parent || at.0 == 0 {
             break;
@@ -285,13 +282,13 @@ pub fn race(rt: &Runtime, s: &mut Strand, addr: usize, new: Entry, old: Entry) {
         return;
     }
     let kind = if freed { "use-after-free" } else { "data-race" };
-    let (low, high) = (new_stack.min(old_stack), new_stack.max(old_stack));
+    let [one, other] = [new_stack, old_stack].map(|stack| rt.stacks.signature(stack));
     let old_thread = history.owner(old.seq());
     report(
         rt,
         s,
         kind,
-        key(&[freed as u64, low.0 as u64, high.0 as u64]),
+        key(&[freed as u64, one.min(other), one.max(other)]),
         |out, threads| {
             let new_thread = rt.histories.of(new.slot()).owner(new.seq());
             threads.extend([new_thread, old_thread]);
@@ -439,7 +436,7 @@ fn mapping(addr: usize) -> Option<(usize, usize)> {
 fn timeline(rt: &Runtime, out: &mut Json, sides: [(Entry, ThreadId); 2]) {
     let mut shown: Vec<(u64, usize, Option<crate::history::SyncEvent>)> = Vec::new();
     for (side, &(entry, _)) in sides.iter().enumerate() {
-        let events = rt.histories.of(entry.slot()).events();
+        let events = rt.histories.of(entry.slot()).events(entry.seq());
         let after = events
             .iter()
             .position(|e| e.at >= entry.seq())

@@ -299,6 +299,45 @@ impl Heap {
         }
     }
 
+    /// Calls `f` for who allocated and who freed each block that [`Self::describe`] may find. Blocks that were freed and
+    /// whose beginning lies inside one that is in use are forgotten.
+    pub fn each_origin(&self, mut f: impl FnMut(ThreadId, StackId)) {
+        let mut regions = self.regions.lock().made.clone();
+        regions.sort_unstable();
+        let mut used_up_to = 0;
+        for region in regions {
+            let Some(places) = self.places(region << REGION_BITS) else {
+                continue;
+            };
+            for (at, place) in places.iter().enumerate() {
+                let Some(record) = self.record(place.load(Ordering::Acquire)) else {
+                    continue;
+                };
+                let state = record.state.load(Ordering::Acquire);
+                let start = (region << REGION_BITS)
+                    + (at << PLACE_BITS)
+                    + if state & UPPER != 0 { 16 } else { 0 };
+                if state & KNOWN == 0 {
+                    continue;
+                }
+                if state & LIVE != 0 {
+                    used_up_to = used_up_to.max(start + (state >> SIZE_SHIFT) as usize);
+                } else if start < used_up_to
+                    && record
+                        .state
+                        .compare_exchange(state, 0, Ordering::AcqRel, Ordering::Relaxed)
+                        .is_ok()
+                {
+                    continue;
+                }
+                for word in [&record.allocated, &record.freed] {
+                    let (thread, stack) = from_origin(word.load(Ordering::Relaxed));
+                    f(thread, stack);
+                }
+            }
+        }
+    }
+
     /// Calls `f` for each lock that is held over a fork.
     pub fn each_lock(&self, f: &dyn Fn(&SpinLock)) {
         f(self.regions.spin());

@@ -2,7 +2,8 @@
 //!
 //! A shadow cell remembers only (slot, number). The history of a slot maps the number back to a [`Record`], so both
 //! stacks of a race are always there. Records are written once per (step, place in the code) and kept in chunks; those that no
-//! cell names any more are given up by [`crate::collect`].
+//! cell names any more are given up by [`crate::collect`]. A chunk that was reduced while its slot had no strand is whole
+//! again as soon as a strand goes on there.
 //!
 //! | who | may |
 //! |---|---|
@@ -21,7 +22,7 @@ use crate::pages::AtWork;
 use crate::sync::Locked;
 use crate::threads::ThreadId;
 pub use crate::timeline::SyncEvent;
-use crate::timeline::Timeline;
+use crate::timeline::{Retired, Timeline};
 
 /// How memory was touched, for the report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -164,6 +165,14 @@ impl Drop for Kept {
     }
 }
 
+/// A thread that had the slot, from its first number to before another one.
+#[derive(Clone, Copy)]
+struct Owner {
+    first: u64,
+    end: u64,
+    thread: ThreadId,
+}
+
 /// A bit for each number of a chunk: does a cell name it?
 pub type Named = [u64; CHUNK / 64];
 
@@ -171,8 +180,8 @@ pub type Named = [u64; CHUNK / 64];
 pub struct SlotHistory {
     /// By the upper bits of the number.
     chunks: Locked<BTreeMap<u64, Kept>>,
-    /// From which number on the slot belongs to which thread, oldest first.
-    owners: Locked<Vec<(u64, ThreadId)>>,
+    /// Which thread has had which numbers, oldest first.
+    owners: Locked<Vec<Owner>>,
     timeline: Timeline,
     /// Where the slot's strand is changing cells just now.
     pub at_work: AtWork,
@@ -193,17 +202,26 @@ impl SlotHistory {
         }
     }
 
-    /// The chunk for number `seq`, made if it is not there; `bytes` grows by what that takes.
+    /// The chunk for number `seq`, made if it is not there or was reduced; `bytes` grows by what that takes.
     pub fn chunk_for(&self, seq: u64, bytes: &AtomicU64) -> *mut Chunk {
         let mut chunks = self.chunks.lock();
-        if let Some(Kept::All(chunk)) = chunks.get(&(seq >> CHUNK_BITS)) {
+        let index = seq >> CHUNK_BITS;
+        if let Some(Kept::All(chunk)) = chunks.get(&index) {
             return *chunk;
         }
         let chunk = Chunk::new();
         if !chunk.is_null() {
             let new = Kept::All(chunk);
             bytes.fetch_add(new.bytes(), Ordering::Relaxed);
-            chunks.insert(seq >> CHUNK_BITS, new);
+            if let Some(reduced) = chunks.insert(index, new) {
+                bytes.fetch_sub(reduced.bytes(), Ordering::Relaxed);
+                if let Kept::Some(records) = &reduced {
+                    for &(place, record) in records {
+                        // SAFETY: a fresh chunk that only the holder of the slot's lock can reach.
+                        unsafe { write_record(chunk, place as u64, record) };
+                    }
+                }
+            }
         }
         chunk
     }
@@ -221,37 +239,70 @@ impl SlotHistory {
             .record(seq as usize % CHUNK)
     }
 
-    pub fn set_owner(&self, from: u64, thread: ThreadId) {
-        self.owners.lock().push((from, thread));
+    /// From number `first` on the slot is that thread's.
+    pub fn set_owner(&self, first: u64, thread: ThreadId) {
+        let mut owners = self.owners.lock();
+        if let Some(last) = owners.last_mut() {
+            last.end = last.end.min(first);
+        }
+        owners.push(Owner {
+            first,
+            end: u64::MAX,
+            thread,
+        });
     }
 
     pub fn owner(&self, seq: u64) -> ThreadId {
-        let owners = self.owners.lock();
-        owners
-            .iter()
-            .rev()
-            .find(|(from, _)| *from <= seq)
-            .map_or(ThreadId(0), |&(_, t)| t)
+        self.ownership(seq)
+            .map_or(ThreadId(0), |owner| owner.thread)
     }
 
-    /// Gives up the records below chunk `from` that have no bit in `named`. The bytes that are left.
+    fn ownership(&self, seq: u64) -> Option<Owner> {
+        let owners = self.owners.lock();
+        let after = owners.partition_point(|owner| owner.first <= seq);
+        let owner = owners[after.checked_sub(1)?];
+        (seq < owner.end).then_some(owner)
+    }
+
+    /// Gives up the records below chunk `from` that have no bit in `named`. The bytes that this frees.
+    ///
+    /// `from` is above all chunks only if no strand has the slot, and none can get it meanwhile.
     pub fn collect(&self, from: u64, named: impl Fn(u64) -> Option<Named>) -> u64 {
         let mut chunks = self.chunks.lock();
-        let Some(newest) = chunks.keys().next_back().copied() else {
-            return 0;
-        };
-        let mut left = 0;
+        let mut freed = 0;
         chunks.retain(|&index, kept| {
-            if index < newest && index < from {
-                match named(index) {
-                    None => return false,
-                    Some(named) => *kept = kept.reduce(&named),
-                }
+            if index >= from {
+                return true;
             }
-            left += kept.bytes();
+            freed += kept.bytes();
+            let Some(named) = named(index) else {
+                return false;
+            };
+            *kept = kept.reduce(&named);
+            freed -= kept.bytes().min(freed);
             true
         });
-        left
+        // Who has no record left is not asked for, unless he is the one who goes on here.
+        self.owners.lock().retain(|owner| {
+            (owner.end == u64::MAX && from != u64::MAX) || any_kept(&chunks, owner.first, owner.end)
+        });
+        freed
+    }
+
+    /// Calls `f` for each record that is kept, and `who` for each thread that has some.
+    pub fn each_kept(&self, mut f: impl FnMut(Record), mut who: impl FnMut(ThreadId)) {
+        let chunks = self.chunks.lock();
+        for kept in chunks.values() {
+            match kept {
+                Kept::Some(records) => records.iter().for_each(|&(_, record)| f(record)),
+                Kept::All(_) => (0..CHUNK)
+                    .filter_map(|place| kept.record(place))
+                    .for_each(&mut f),
+            }
+        }
+        drop(chunks);
+        let owners = self.owners.lock();
+        owners.iter().for_each(|owner| who(owner.thread));
     }
 
     /// Only the strand that owns the slot may call this.
@@ -260,9 +311,24 @@ impl SlotHistory {
         self.timeline.add(event);
     }
 
-    /// The remembered synchronizations, oldest first.
-    pub fn events(&self) -> Vec<SyncEvent> {
+    /// The remembered synchronizations of the thread that has number `seq`, oldest first.
+    pub fn events(&self, seq: u64) -> Vec<SyncEvent> {
+        let mut events = self.timeline.events();
+        if let Some(owner) = self.ownership(seq) {
+            events.retain(|event| (owner.first..owner.end).contains(&event.at));
+        }
+        events
+    }
+
+    /// All remembered synchronizations.
+    pub fn all_events(&self) -> Vec<SyncEvent> {
         self.timeline.events()
+    }
+
+    /// No strand has the slot, and none can get it meanwhile: what its timeline can spare.
+    pub fn reduce_timeline(&self) -> Option<Retired> {
+        let asked = !self.owners.lock().is_empty();
+        self.timeline.reduce(asked)
     }
 
     /// # Safety
@@ -272,9 +338,22 @@ impl SlotHistory {
         unsafe {
             self.chunks.force_unlock();
             self.owners.force_unlock();
+            self.timeline.after_fork();
         }
         self.at_work.end();
     }
+}
+
+/// Is a record of a number in `[first, end)` kept?
+fn any_kept(chunks: &BTreeMap<u64, Kept>, first: u64, end: u64) -> bool {
+    let mut range = chunks.range(first >> CHUNK_BITS..=(end - 1) >> CHUNK_BITS);
+    range.any(|(&index, kept)| match kept {
+        Kept::All(_) => true,
+        Kept::Some(records) => records.iter().any(|&(place, _)| {
+            let seq = index << CHUNK_BITS | place as u64;
+            (first..end).contains(&seq)
+        }),
+    })
 }
 
 /// Writes the record of `seq` into its chunk.
@@ -311,6 +390,8 @@ impl Histories {
         let mut p = place.load(Ordering::Acquire);
         if p.is_null() {
             let new = Box::into_raw(Box::new(SlotHistory::new()));
+            self.bytes
+                .fetch_add(crate::timeline::RING_BYTES, Ordering::Relaxed);
             p = match place.compare_exchange(
                 core::ptr::null_mut(),
                 new,

@@ -33,6 +33,7 @@ pub mod lock_order;
 pub mod locking;
 pub mod locks;
 pub mod loss;
+pub mod marks;
 pub mod misuse;
 pub mod modules;
 pub mod options;

@@ -5,6 +5,7 @@ use deadheat_detect::entry::{self, Entry};
 use crate::access::{self, leave};
 use crate::cell;
 use crate::history::{Place, Touch};
+use crate::lock_order;
 use crate::locking;
 use crate::pages::PAGE_BITS;
 use crate::runtime::Runtime;
@@ -15,7 +16,9 @@ use crate::strand::Strand;
 pub fn fresh(rt: &Runtime, start: usize, size: usize) {
     if size > 0 {
         forget(rt, start, size);
-        rt.syncs.remove_range(start, size, |_| ());
+        rt.syncs.remove_range(start, size, |var| {
+            lock_order::forget(rt, var.with(|state| state.id));
+        });
     }
 }
 

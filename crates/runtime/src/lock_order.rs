@@ -18,6 +18,7 @@ use crate::finding;
 use crate::intern::{LockSetId, StackId};
 use crate::locks::Mode;
 use crate::loss::Loss;
+use crate::marks::Named;
 use crate::misuse::{self, Line};
 use crate::runtime::Runtime;
 use crate::strand::Strand;
@@ -267,6 +268,19 @@ impl LockOrder {
         }
     }
 
+    /// Marks all that the orders name.
+    pub fn mark(&self, rt: &Runtime, named: &mut Named) {
+        for node in &self.graph.lock().nodes {
+            named.sync(node.lock);
+            for by in node.edges.iter().flat_map(|edge| &edge.instances) {
+                named.thread(by.thread);
+                named.stack(rt, by.held_at);
+                named.stack(rt, by.taken_at);
+                named.set(rt, by.gates);
+            }
+        }
+    }
+
     /// Calls `f` for each lock that is held over a fork.
     pub fn each_lock(&self, f: &dyn Fn(&SpinLock)) {
         f(self.graph.spin());
@@ -341,7 +355,7 @@ pub fn label(parts: &[&str], locks: &[SyncId]) -> Vec<u8> {
 fn report(rt: &Runtime, s: &mut Strand, cycle: &[Link]) {
     let mut places: Vec<u64> = cycle
         .iter()
-        .flat_map(|l| [l.by.held_at.0 as u64, l.by.taken_at.0 as u64])
+        .flat_map(|l| [l.by.held_at, l.by.taken_at].map(|stack| rt.stacks.signature(stack)))
         .collect();
     places.sort_unstable();
     places.push(0x10c0);

@@ -292,6 +292,7 @@ pub fn created(
     kind: Kind,
     at: StackId,
 ) -> &'static SyncVar {
+    rt.collector.maybe_collect(rt, Some(s));
     let var = rt.syncs.get(s, addr, kind);
     let old = var.with(|state| {
         let old = state.id;

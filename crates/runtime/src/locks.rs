@@ -5,7 +5,7 @@
 
 use std_alloc::vec::Vec;
 
-use crate::intern::{Interner, LockSetId, StackId};
+use crate::intern::{Interner, LockSetId, Marks, StackId};
 use crate::sync::SpinLock;
 use crate::syncvar::SyncId;
 
@@ -31,6 +31,23 @@ pub struct LockSets {
 
 const SHARED_BIT: u64 = 1 << 32;
 
+fn smaller(key: [u64; 2]) -> u32 {
+    (key[0] >> 32) as u32
+}
+
+fn held([a, b]: [u64; 2]) -> HeldLock {
+    let mode = if b & SHARED_BIT != 0 {
+        Mode::Shared
+    } else {
+        Mode::Exclusive
+    };
+    HeldLock {
+        lock: SyncId(a as u32),
+        mode,
+        taken_at: StackId(b as u32),
+    }
+}
+
 impl LockSets {
     pub const fn new() -> Self {
         LockSets {
@@ -51,20 +68,8 @@ impl LockSets {
     }
 
     fn last(&self, set: LockSetId) -> Option<(LockSetId, HeldLock)> {
-        let [a, b] = self.nodes.key(set.0)?;
-        let mode = if b & SHARED_BIT != 0 {
-            Mode::Shared
-        } else {
-            Mode::Exclusive
-        };
-        Some((
-            LockSetId((a >> 32) as u32),
-            HeldLock {
-                lock: SyncId(a as u32),
-                mode,
-                taken_at: StackId(b as u32),
-            },
-        ))
+        let key = self.nodes.key(set.0)?;
+        Some((LockSetId(smaller(key)), held(key)))
     }
 
     /// The set without the most recent hold of `lock`; the set itself if it is not in there.
@@ -92,6 +97,28 @@ impl LockSets {
             at = below;
             Some(held)
         })
+    }
+
+    /// The set is in use, and so are the sets that it is made of.
+    pub fn mark(&self, marks: &mut Marks, set: LockSetId) {
+        if !marks.has(set.0) {
+            self.nodes.mark(marks, set.0, smaller);
+        }
+    }
+
+    /// Lets go of all sets that are neither marked nor were asked for since the last time.
+    pub fn sweep(&self, marks: &mut Marks) {
+        self.nodes.sweep(marks, smaller);
+    }
+
+    /// Calls `f` for each lock of each set that is kept.
+    pub fn each(&self, mut f: impl FnMut(HeldLock)) {
+        self.nodes.each(|key| f(held(key)));
+    }
+
+    /// What the sets take.
+    pub fn bytes(&self) -> u64 {
+        self.nodes.bytes()
     }
 
     /// Calls `f` for each lock that is held over a fork.

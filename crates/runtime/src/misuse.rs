@@ -66,7 +66,7 @@ pub fn about(rt: &Runtime, s: &mut Strand, kind: &str, id: SyncId, lines: &[Line
     let tag = finding::key(&[
         kind.len() as u64,
         kind.as_bytes().iter().fold(0, |h, &b| h * 31 + b as u64),
-        first.0 as u64,
+        rt.stacks.signature(first),
     ]);
     finding::report(rt, s, kind, tag, |out, threads| {
         threads.extend(lines.iter().map(|line| line.thread));
@@ -297,7 +297,7 @@ pub fn cond_wrong_mutex(
         rt,
         s,
         "cond-wrong-mutex",
-        finding::key(&[0x70, at.0 as u64]),
+        finding::key(&[0x70, rt.stacks.signature(at)]),
         |out, threads| {
             threads.push(lines[0].thread);
             stacks(rt, out, &lines);

@@ -109,6 +109,7 @@ impl Runtime {
             self.exempt.after_fork();
             self.stream.after_fork();
             self.modules.after_fork();
+            self.collector.after_fork();
             for slot in 0..self.threads.slots_used() {
                 self.histories.of(slot as u16).after_fork();
             }

@@ -1,6 +1,7 @@
 //! What a strand remembers of signals and jumps; [`crate::interpose`] gives it its meaning.
 
-use crate::strand::SavedFrames;
+use crate::intern::StackId;
+use crate::strand::{HELD, SavedFrames};
 
 pub const CONTEXT_WORDS: usize = 121;
 pub const INFO_WORDS: usize = 16;
@@ -28,6 +29,8 @@ impl Kept {
 /// A handler that runs in a strand: what it interrupted.
 pub struct Running {
     pub frames: SavedFrames,
+    /// Call stacks whose numbers what it interrupted may hold.
+    pub held: [StackId; HELD],
     /// It may have interrupted anything.
     pub anywhere: bool,
     pub signal: i32,

@@ -21,6 +21,11 @@ use crate::syncvar::{SyncId, SyncVar};
 use crate::sys;
 use crate::threads::ThreadId;
 
+mod roots;
+
+/// How many call stacks that were asked for last are kept in any case.
+pub const HELD: usize = 16;
+
 /// How many lists a step can know to have read, and which bits of a list's word tell its place among them.
 pub const READ_LISTS: usize = 8;
 pub const READ_LISTS_SHIFT: u32 = 14;
@@ -132,6 +137,9 @@ pub struct Strand {
     chunk: *mut Chunk,
     sites: [Site; SITES],
     calls: [Call; CALLS],
+    /// The call stacks asked for last: somebody further up may hold one while he waits.
+    held: [StackId; HELD],
+    held_next: u32,
     /// What became of cells lately.
     pub memo: Memo,
     /// What the access under way races with.
@@ -231,6 +239,8 @@ impl Strand {
             chunk: core::ptr::null_mut(),
             sites: [NO_SITE; SITES],
             calls: [NO_CALL; CALLS],
+            held: [StackId(0); HELD],
+            held_next: 0,
             memo: Memo::new(),
             races: Races::NONE,
             vars: [None; VARS],
@@ -393,7 +403,7 @@ impl Strand {
     #[cold]
     fn next_chunk(&mut self, rt: &Runtime, seq: u64) {
         if let Some(history) = self.history {
-            rt.collector.maybe_collect(rt);
+            rt.collector.maybe_collect(rt, Some(self));
             self.chunk = history.chunk_for(seq, &rt.histories.bytes);
         }
         if self.chunk.is_null() {
@@ -444,8 +454,9 @@ impl Strand {
             self.stacks[depth - 1]
         };
         if self.stacks.len() < top {
-            self.stacks
-                .resize(top.next_power_of_two().max(64), StackId(0));
+            let len = top.next_power_of_two().max(64);
+            // The collector may be looking at them.
+            rt.threads.unseen(|| self.stacks.resize(len, StackId(0)));
         }
         while depth < top {
             // SAFETY: frames up to the top were pushed.
@@ -471,7 +482,9 @@ impl Strand {
     /// The present call stack with `pc` innermost, as one number.
     pub fn stack_at(&mut self, rt: &Runtime, pc: u64) -> StackId {
         let caller = self.stack(rt);
-        self.call(rt, caller, pc)
+        let stack = self.call(rt, caller, pc);
+        self.hold(stack);
+        stack
     }
 
     /// A function was entered from `pc`.

@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashTable;
 use std_alloc::boxed::Box;
+use std_alloc::collections::BTreeMap;
 use std_alloc::sync::Arc;
 use std_alloc::vec::Vec;
 
@@ -181,6 +182,21 @@ impl State {
         }
     }
 
+    /// The object forgets by whom it was last released if that was by `slot` after number `above`: see
+    /// [`crate::threads`].
+    pub fn forget_releaser(&mut self, above: impl Fn(u16) -> Option<u64>) {
+        if let Some((slot, seq)) = self.last
+            && above(slot).is_some_and(|above| seq > above)
+        {
+            self.last = None;
+        }
+    }
+
+    /// How the object is used, if it is more than an atomic.
+    pub fn usage_if_any(&self) -> Option<&Usage> {
+        self.more.as_deref()
+    }
+
     /// A new object at the same address: another number, nothing remembered.
     pub fn renew(&mut self, kind: Kind, id: SyncId) {
         self.clock.clear();
@@ -265,9 +281,23 @@ pub struct SyncVars {
     /// One bit for each hash of a page that ever had an object: most frees need not look further.
     filter: [AtomicU64; FILTER_WORDS],
     free: Locked<Vec<&'static SyncVar>>,
-    /// Address and kind of every id that a report may name, even after the object is gone.
-    names: Locked<Vec<(u64, Kind, StackId)>>,
+    names: Locked<Names>,
+    name_bytes: AtomicU64,
 }
+
+/// What a report says of an object: its address, its kind, and where it was made.
+type Name = (u64, Kind, StackId);
+
+/// The names of all objects that a report may show, even after the object is gone.
+struct Names {
+    by_id: BTreeMap<u32, Name>,
+    last: u32,
+    /// The last number when names were last forgotten.
+    last_then: u32,
+}
+
+/// What one name takes.
+const NAME_BYTES: u64 = 48;
 
 fn hash(page: usize) -> u64 {
     let h = (page as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -280,7 +310,12 @@ impl SyncVars {
             shards: [const { Locked::new(HashTable::new()) }; SHARDS],
             filter: [const { AtomicU64::new(0) }; FILTER_WORDS],
             free: Locked::new(Vec::new()),
-            names: Locked::new(Vec::new()),
+            names: Locked::new(Names {
+                by_id: BTreeMap::new(),
+                last: 0,
+                last_then: 0,
+            }),
+            name_bytes: AtomicU64::new(0),
         }
     }
 
@@ -382,23 +417,54 @@ impl SyncVars {
     /// A new number for an object that reports may name.
     pub fn name(&self, addr: usize, kind: Kind, created: StackId) -> SyncId {
         let mut names = self.names.lock();
-        names.push((addr as u64, kind, created));
-        SyncId(names.len() as u32)
+        names.last += 1;
+        let id = names.last;
+        names.by_id.insert(id, (addr as u64, kind, created));
+        self.name_bytes.fetch_add(NAME_BYTES, Ordering::Relaxed);
+        SyncId(id)
     }
 
     /// Sets what reports say of an object.
     pub fn rename(&self, id: SyncId, kind: Kind, created: StackId) {
-        if let Some(entry) = self.names.lock().get_mut((id.0 as usize).wrapping_sub(1)) {
-            *entry = (entry.0, kind, created);
+        if let Some(name) = self.names.lock().by_id.get_mut(&id.0) {
+            *name = (name.0, kind, created);
         }
     }
 
     /// Address, kind and place of creation of a numbered object.
     pub fn describe(&self, id: SyncId) -> Option<(u64, Kind, StackId)> {
-        self.names
-            .lock()
-            .get((id.0 as usize).checked_sub(1)?)
-            .copied()
+        self.names.lock().by_id.get(&id.0).copied()
+    }
+
+    /// What the names take.
+    pub fn name_bytes(&self) -> u64 {
+        self.name_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Calls `f` for each name.
+    pub fn each_name(&self, mut f: impl FnMut(Name)) {
+        self.names.lock().by_id.values().for_each(|&name| f(name));
+    }
+
+    /// Forgets the names of objects that are not `named`. New ones stay once more: who has just made one may not have put it
+    /// down yet.
+    pub fn forget_names(&self, named: impl Fn(SyncId) -> bool) {
+        let mut names = self.names.lock();
+        let (before, new) = (names.by_id.len(), names.last_then);
+        names.by_id.retain(|&id, _| id > new || named(SyncId(id)));
+        names.last_then = names.last;
+        let gone = (before - names.by_id.len()) as u64;
+        self.name_bytes
+            .fetch_sub(gone * NAME_BYTES, Ordering::Relaxed);
+    }
+
+    /// Calls `f` for each object that there is. It must not look for objects.
+    pub fn each(&self, mut f: impl FnMut(&mut State)) {
+        for shard in &self.shards {
+            for page in shard.lock().iter() {
+                page.vars.iter().for_each(|var| var.with(&mut f));
+            }
+        }
     }
 
     /// Removes every object in `[start, start + len)`, calling `seen` for each before.
@@ -487,10 +553,16 @@ fn take_in_range(
     };
     match page {
         Some(page) => {
-            if let Some(p) = table.find_mut(hash(page), |p| p.page == page) {
-                take(p);
+            if let Ok(mut found) = table.find_entry(hash(page), |p| p.page == page) {
+                take(found.get_mut());
+                if found.get().vars.is_empty() {
+                    found.remove();
+                }
             }
         }
-        None => table.iter_mut().for_each(take),
+        None => table.retain(|p| {
+            take(p);
+            !p.vars.is_empty()
+        }),
     }
 }

@@ -1,10 +1,28 @@
 //! The threads of the program, from creation to join, and the slots their strands live in.
 //!
-//! A slot is a component of every clock. A new thread takes over the slot of a finished one if its creator knows that
-//! one's end, for then the two are as ordered as the steps of one thread; so thousands of threads over a run need only
-//! as many slots as run at once.
+//! A slot is a component of every clock. A new thread N takes over the slot of a finished one O if its creator knows all
+//! of O that any cell still names: so millions of threads over a run need only as many slots as run at once, and
+//! those of threads that left traces which nobody has been told of.
+//!
+//! Why that is exact. Let E be O's last number, `needs` the largest number of O that a cell names (E until a collection
+//! has looked), and c what N's clock says of the slot when N begins; c >= needs. N's numbers begin above E.
+//! 1. N meets an entry of O: its number is at most `needs`, hence at most c, so it did happen before N; the cell takes it for
+//!    N's own, which is ordered too.
+//! 2. T learns from N, so that its clock says more than E for the slot, and meets an entry of O: it is at most c, so N knew
+//!    it when it began, and T knows what N knew.
+//! 3. T knows of O up to some number, at most E: that covers nothing of N's, whose numbers are larger.
+//! 4. Entries of O never appear again once they are gone: only O makes them, and O is finished.
+//!
+//! What does break is that who knows number q of a slot knows all that its strand knew then: it holds up to c for O, and
+//! from E + 1 on for N, but not between. Only [`crate::syncvar::State`] concludes so, from the number at which an object was
+//! last released: the collection that lowers `needs` also makes objects forget such numbers above it.
+//!
+//! A thread itself is forgotten when it has ended, nobody can join it, and nothing that a report may show names it.
+
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use std_alloc::boxed::Box;
+use std_alloc::collections::BTreeMap;
 use std_alloc::vec::Vec;
 
 use crate::clock::Clock;
@@ -67,70 +85,152 @@ pub struct Thread {
     start: Clock,
 }
 
+impl Thread {
+    /// It runs, or will, or can be joined.
+    fn in_use(&self) -> bool {
+        self.life != Life::Finished || self.fate == Fate::Joinable && self.sort == Sort::Thread
+    }
+}
+
 // SAFETY: the strand pointer is only followed by the thread itself or with care by the history's collector.
 unsafe impl Send for Thread {}
 
+/// A slot that has no strand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FreeSlot {
+    pub slot: u16,
+    /// The last number used there.
+    pub seq: u64,
+    /// The largest number that a cell may still name.
+    // invariant: at most `seq`
+    pub needs: u64,
+}
+
 struct Slots {
     next: usize,
-    /// Slots of finished threads, with their last number.
-    free: Vec<(u16, u64)>,
+    /// The slots of finished strands, the latest last.
+    free: Vec<FreeSlot>,
+    /// Those that no cell names: anybody may have them.
+    open: Vec<FreeSlot>,
 }
 
-/// All threads ever.
+impl Slots {
+    /// The latest free slot that a strand which knows `clock` may have, if it is among the latest `most`.
+    fn known_to(&mut self, clock: &Clock, most: usize) -> Option<FreeSlot> {
+        let mut latest = self.free.iter().rev().take(most);
+        let back = latest.position(|free| clock.get(free.slot) >= free.needs)?;
+        Some(self.free.remove(self.free.len() - 1 - back))
+    }
+
+    /// A slot that a strand which knows `clock` may have; none if all of them are in use.
+    fn take(&mut self, clock: &Clock) -> Option<FreeSlot> {
+        self.known_to(clock, LATEST)
+            .or_else(|| self.open.pop())
+            .or_else(|| self.known_to(clock, LOOK_AT))
+            .or_else(|| {
+                let slot = self.next;
+                if slot == SLOTS {
+                    return self.known_to(clock, usize::MAX);
+                }
+                self.next += 1;
+                Some(FreeSlot {
+                    slot: slot as u16,
+                    seq: 0,
+                    needs: 0,
+                })
+            })
+    }
+}
+
+/// The threads that something may still name, and the number of the next one.
+struct All {
+    // Boxed: a thread is large.
+    threads: BTreeMap<u32, Box<Thread>>,
+    next: u32,
+}
+
+/// All threads.
 pub struct Threads {
-    // Boxed: a thread is large, and moving all of them whenever the list grows would hold up who looks one up.
-    #[allow(clippy::vec_box)]
-    all: Locked<Vec<Box<Thread>>>,
+    all: Locked<All>,
     slots: Locked<Slots>,
+    /// What is remembered of threads, in bytes.
+    bytes: AtomicU64,
 }
 
-/// How many finished slots a creation looks at, the latest first.
-const LOOK_AT: usize = 64;
+/// How many finished slots a creation looks at, the latest first: before it takes one that is open to anybody, and
+/// before it takes a new one.
+const LATEST: usize = 64;
+const LOOK_AT: usize = 4096;
+/// What one thread takes here.
+const THREAD_BYTES: u64 = size_of::<Thread>() as u64 + 64;
 
 impl Threads {
     pub const fn new() -> Self {
         Threads {
-            all: Locked::new(Vec::new()),
+            all: Locked::new(All {
+                threads: BTreeMap::new(),
+                next: 0,
+            }),
             slots: Locked::new(Slots {
                 next: 0,
                 free: Vec::new(),
+                open: Vec::new(),
             }),
+            bytes: AtomicU64::new(0),
         }
     }
 
     /// A slot for a strand that knows `clock`, and its last number there.
     fn take_slot(&self, rt: &Runtime, clock: &Clock) -> (u16, u64) {
         let mut slots = self.slots.lock();
-        let known = slots
-            .free
-            .iter()
-            .rev()
-            .take(LOOK_AT)
-            .position(|&(slot, seq)| clock.get(slot) >= seq);
-        if let Some(back) = known {
-            let at = slots.free.len() - 1 - back;
-            return slots.free.remove(at);
-        }
-        if slots.next < SLOTS {
-            slots.next += 1;
-            return ((slots.next - 1) as u16, 0);
-        }
-        if let Some(at) = slots
-            .free
-            .iter()
-            .position(|&(slot, seq)| clock.get(slot) >= seq)
-        {
-            return slots.free.remove(at);
+        if let Some(free) = slots.take(clock) {
+            return (free.slot, free.seq);
         }
         if slots.free.is_empty() {
             sys::die("more than 65536 threads at once");
         }
         rt.losses.count(Loss::SharedSlot);
-        slots.free.remove(0)
+        let free = slots.free.remove(0);
+        (free.slot, free.seq)
+    }
+
+    fn free_slot(&self, slot: u16, seq: u64) {
+        let needs = seq;
+        self.slots.lock().free.push(FreeSlot { slot, seq, needs });
     }
 
     pub fn slots_used(&self) -> usize {
         self.slots.lock().next
+    }
+
+    /// The slots that have no strand now.
+    pub fn free_slots(&self) -> Vec<FreeSlot> {
+        let slots = self.slots.lock();
+        slots.free.iter().chain(&slots.open).copied().collect()
+    }
+
+    /// Calls `f` for each slot of `before` that is as free as it was; it may lower what the slot needs. No strand can get
+    /// one of them meanwhile.
+    pub fn each_still_free(&self, before: &[FreeSlot], mut f: impl FnMut(&mut FreeSlot)) {
+        let mut slots = self.slots.lock();
+        let mut last = std_alloc::vec![None; slots.next];
+        for free in before {
+            last[free.slot as usize] = Some(free.seq);
+        }
+        let Slots { free, open, .. } = &mut *slots;
+        for slot in free.iter_mut().chain(open.iter_mut()) {
+            if last[slot.slot as usize] == Some(slot.seq) {
+                f(slot);
+            }
+        }
+        open.extend(free.extract_if(.., |free| free.needs == 0));
+        // The lowest is taken first, so that clocks stay short.
+        open.sort_unstable_by_key(|open| core::cmp::Reverse(open.slot));
+    }
+
+    /// What is remembered of threads, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
     }
 
     /// A new thread, whose beginning happens after what `parent` did so far.
@@ -151,7 +251,9 @@ impl Threads {
         };
         let (slot, seq) = self.take_slot(rt, &start);
         let mut all = self.all.lock();
-        all.push(Box::new(Thread {
+        let id = ThreadId(all.next);
+        all.next += 1;
+        let thread = Box::new(Thread {
             parent: parent_id,
             created,
             sort,
@@ -166,8 +268,10 @@ impl Threads {
             slot,
             seq,
             start,
-        }));
-        ThreadId(all.len() as u32 - 1)
+        });
+        all.threads.insert(id.0, thread);
+        self.bytes.fetch_add(THREAD_BYTES, Ordering::Relaxed);
+        id
     }
 
     /// The thread runs: its strand.
@@ -194,9 +298,11 @@ impl Threads {
         self.with(id, |t| {
             t.life = Life::Finished;
             t.strand = core::ptr::null_mut();
-            t.end = end;
+            if t.fate == Fate::Joinable {
+                t.end = end;
+            }
         });
-        self.slots.lock().free.push((slot, seq));
+        self.free_slot(slot, seq);
     }
 
     /// A thread that was created but never began: its slot is free again.
@@ -206,7 +312,15 @@ impl Threads {
             t.fate = Fate::Joined;
             (t.slot, t.seq)
         });
-        self.slots.lock().free.push((slot, seq));
+        self.free_slot(slot, seq);
+    }
+
+    /// Nobody will join the thread.
+    pub fn detach(&self, id: ThreadId) {
+        self.with(id, |t| {
+            t.fate = Fate::Detached;
+            t.end = Clock::new();
+        });
     }
 
     /// `s` waited for the end of `id`: it knows now all that the other did.
@@ -220,28 +334,59 @@ impl Threads {
         }
     }
 
-    /// Runs `f` on a thread; the caller must be inside the runtime.
+    /// Runs `f` on a thread that has not been forgotten; the caller must be inside the runtime.
     pub fn with<R>(&self, id: ThreadId, f: impl FnOnce(&mut Thread) -> R) -> R {
-        let mut all = self.all.lock();
-        match all.get_mut(id.0 as usize) {
-            Some(thread) => f(thread),
+        match self.find(id, f) {
+            Some(result) => result,
             None => sys::die("a thread number that was never given"),
         }
     }
 
-    /// Calls `f` for every thread; the caller must be inside the runtime.
+    /// Runs `f` on a thread unless it is forgotten; the caller must be inside the runtime.
+    pub fn find<R>(&self, id: ThreadId, f: impl FnOnce(&mut Thread) -> R) -> Option<R> {
+        let mut all = self.all.lock();
+        all.threads.get_mut(&id.0).map(|thread| f(thread))
+    }
+
+    /// Calls `f` for every thread that is not forgotten, the oldest first; the caller must be inside the runtime.
     pub fn each(&self, mut f: impl FnMut(ThreadId, &mut Thread)) {
-        for (i, thread) in self.all.lock().iter_mut().enumerate() {
-            f(ThreadId(i as u32), thread);
+        for (&id, thread) in &mut self.all.lock().threads {
+            f(ThreadId(id), thread);
         }
+    }
+
+    /// Runs `f` while nobody is in [`Self::each`], so that a strand may move what others look at there.
+    pub fn unseen<R>(&self, f: impl FnOnce() -> R) -> R {
+        let _nobody = self.all.lock();
+        f()
+    }
+
+    /// Forgets the threads that have ended, that nobody can join, and that are not `named`.
+    pub fn forget(&self, named: impl Fn(ThreadId) -> bool) {
+        let mut all = self.all.lock();
+        // A thread that is shown is shown with who created it, and where that one came from.
+        let mut parents: Vec<u32> = all
+            .threads
+            .iter()
+            .filter(|&(&id, t)| t.in_use() || named(ThreadId(id)))
+            .map(|(_, t)| t.parent.0)
+            .collect();
+        parents.sort_unstable();
+        let shown = |id: u32| id == 0 || named(ThreadId(id)) || parents.binary_search(&id).is_ok();
+        let before = all.threads.len();
+        all.threads.retain(|&id, t| t.in_use() || shown(id));
+        let gone = (before - all.threads.len()) as u64;
+        self.bytes.fetch_sub(gone * THREAD_BYTES, Ordering::Relaxed);
     }
 
     /// The running or unjoined thread with this handle, the latest first.
     pub fn by_handle(&self, handle: usize) -> Option<ThreadId> {
         let all = self.all.lock();
-        all.iter()
-            .rposition(|t| t.handle == handle && t.fate != Fate::Joined)
-            .map(|i| ThreadId(i as u32))
+        all.threads
+            .iter()
+            .rev()
+            .find(|(_, t)| t.handle == handle && t.fate != Fate::Joined)
+            .map(|(&id, _)| ThreadId(id))
     }
 
     /// Calls `f` for each lock that is held over a fork.

@@ -2,7 +2,8 @@
 //!
 //! A ring that only the slot's owner writes, without a lock and without an ordered instruction, because every lock and
 //! unlock of the program passes here. Who reports a race reads it meanwhile: an event that is being written just then
-//! may come out mixed, which spoils a line of a drawing and nothing else.
+//! may come out mixed, which spoils a line of a drawing and nothing else. When the slot has no strand, the ring is
+//! reduced to the few events that a report can still show.
 
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
@@ -10,10 +11,15 @@ use std_alloc::boxed::Box;
 use std_alloc::vec::Vec;
 
 use crate::intern::StackId;
+use crate::sync::Locked;
 use crate::syncvar::SyncId;
 
 /// How many are kept; a power of two.
 const KEPT: usize = 256;
+/// How many are kept of a slot that has no strand any more.
+const KEPT_AFTER: usize = 32;
+/// What a ring takes.
+pub const RING_BYTES: u64 = size_of::<Ring>() as u64;
 
 /// A synchronization of a strand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +68,23 @@ type Ring = [Packed; KEPT];
 pub struct Timeline {
     ring: AtomicPtr<Ring>,
     next: AtomicUsize,
+    /// What was kept of an earlier ring.
+    before: Locked<Vec<SyncEvent>>,
+}
+
+/// A ring that no timeline has any more, but that somebody may still be reading.
+pub struct Retired(*mut Ring);
+
+// SAFETY: plain memory, with nobody but its holder to free it.
+unsafe impl Send for Retired {}
+
+impl Retired {
+    /// # Safety
+    /// Whoever may have read it must be done.
+    pub unsafe fn free(self) {
+        // SAFETY: made by `make`; by the contract nobody reads it.
+        drop(unsafe { Box::from_raw(self.0) });
+    }
 }
 
 impl Timeline {
@@ -69,6 +92,7 @@ impl Timeline {
         Timeline {
             ring: AtomicPtr::new(core::ptr::null_mut()),
             next: AtomicUsize::new(0),
+            before: Locked::new(Vec::new()),
         }
     }
 
@@ -80,7 +104,7 @@ impl Timeline {
             ring = self.make();
         }
         let next = self.next.load(Ordering::Relaxed);
-        // SAFETY: made once, never freed.
+        // SAFETY: not taken away while the slot has a strand.
         let packed = unsafe { &(&*ring)[next % KEPT] };
         packed[0].store(event.at, Ordering::Relaxed);
         packed[1].store(event.time, Ordering::Relaxed);
@@ -100,27 +124,48 @@ impl Timeline {
         ring
     }
 
-    /// The remembered synchronizations, oldest first.
+    /// The remembered synchronizations, oldest first. Callers are inside the runtime.
     pub fn events(&self) -> Vec<SyncEvent> {
+        let mut events = self.before.lock().clone();
         let ring = self.ring.load(Ordering::Acquire);
         if ring.is_null() {
-            return Vec::new();
+            return events;
         }
         let next = self.next.load(Ordering::Acquire);
-        (next.saturating_sub(KEPT)..next)
-            .map(|i| {
-                // SAFETY: made once, never freed.
-                let packed = unsafe { &(&*ring)[i % KEPT] };
-                let both = packed[2].load(Ordering::Relaxed);
-                SyncEvent {
-                    at: packed[0].load(Ordering::Relaxed),
-                    time: packed[1].load(Ordering::Relaxed),
-                    what: WORDS[packed[3].load(Ordering::Relaxed) as usize % WORDS.len()],
-                    object: SyncId((both >> 32) as u32),
-                    stack: StackId(both as u32),
-                }
-            })
-            .collect()
+        events.extend((next.saturating_sub(KEPT)..next).map(|i| {
+            // SAFETY: a ring that is taken away is not freed while anybody who saw it is inside the runtime.
+            let packed = unsafe { &(&*ring)[i % KEPT] };
+            let both = packed[2].load(Ordering::Relaxed);
+            SyncEvent {
+                at: packed[0].load(Ordering::Relaxed),
+                time: packed[1].load(Ordering::Relaxed),
+                what: WORDS[packed[3].load(Ordering::Relaxed) as usize % WORDS.len()],
+                object: SyncId((both >> 32) as u32),
+                stack: StackId(both as u32),
+            }
+        }));
+        events
+    }
+
+    /// The slot has no strand: keeps the latest events, if anybody can still ask for them, and gives up the ring.
+    pub fn reduce(&self, asked: bool) -> Option<Retired> {
+        let mut left = self.events();
+        left.drain(..left.len().saturating_sub(KEPT_AFTER));
+        if !asked {
+            left.clear();
+        }
+        left.shrink_to_fit();
+        *self.before.lock() = left;
+        let ring = self.ring.swap(core::ptr::null_mut(), Ordering::AcqRel);
+        self.next.store(0, Ordering::Release);
+        (!ring.is_null()).then_some(Retired(ring))
+    }
+
+    /// # Safety
+    /// No other thread may exist.
+    pub unsafe fn after_fork(&self) {
+        // SAFETY: by the contract.
+        unsafe { self.before.force_unlock() };
     }
 }
 
@@ -170,5 +215,14 @@ mod tests {
             };
             assert_eq!(*event, expected);
         }
+        let ring = timeline.reduce(true).unwrap();
+        // SAFETY: nobody else reads here.
+        unsafe { ring.free() };
+        assert_eq!(timeline.events(), events[KEPT - KEPT_AFTER..]);
+        timeline.add(events[0]);
+        assert_eq!(timeline.events().len(), KEPT_AFTER + 1);
+        assert_eq!(timeline.events().last(), Some(&events[0]));
+        assert!(timeline.reduce(false).is_some());
+        assert!(timeline.events().is_empty() && timeline.reduce(true).is_none());
     }
 }

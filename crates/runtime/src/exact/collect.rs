@@ -77,7 +77,7 @@ fn a_long_run_keeps_what_cells_name_and_no_more() {
     }
     // The other thread knows only what was there before: it races with all, and each report has both places.
     let s = RT.threads.begin(&RT, other);
-    collect(&RT);
+    collect(&RT, None);
     for cell in 0..CELLS {
         plain(&RT, s, at(cell), 1, Touch::Read, PC);
     }
@@ -110,7 +110,7 @@ fn strands_that_begin_during_a_collection_keep_their_records() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
-                collect(&RT);
+                collect(&RT, None);
             }
         });
         let mut missing = 0;

@@ -16,12 +16,13 @@ use deadheat_trace::{
 use crate::access::{self, leave};
 use crate::cell::{self, Cell};
 use crate::clock::Clock;
+use crate::collect::collect;
 use crate::finding::Observed;
-use crate::history::{Place, Touch};
+use crate::history::{Place, Record, Touch};
 use crate::intern::StackId;
 use crate::lifetime;
 use crate::locking::{self, Got};
-use crate::locks::Mode;
+use crate::locks::{HeldLock, Mode};
 use crate::ordering::{self, Order};
 use crate::runtime::Runtime;
 use crate::shadow::REGION;
@@ -58,17 +59,65 @@ pub struct Fact {
     pub locks: Vec<(u64, bool)>,
 }
 
+/// What is done beside the events of a trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Upkeep {
+    Nothing,
+    /// A collection after every so many events, and of the trace's memory at its end.
+    CollectEvery(usize),
+}
+
+/// A race as a report would tell it.
+pub struct Told {
+    addr: usize,
+    bytes: u8,
+    pub newer: Option<Fact>,
+    pub older: Option<Fact>,
+}
+
 /// What came of a trace.
 pub struct Played {
-    pub races: Vec<Observed>,
+    pub races: Vec<Told>,
     pub facts: BTreeMap<EventId, Fact>,
     base: usize,
 }
 
 impl Played {
-    /// The trace's name for a byte of the runtime's memory.
-    pub fn byte(&self, addr: usize) -> u64 {
-        from_memory((addr - self.base) as u64)
+    /// The trace's names for the bytes that a race is on.
+    pub fn bytes<'a>(&'a self, race: &'a Told) -> impl Iterator<Item = u64> + 'a {
+        (0..8)
+            .filter(move |byte| race.bytes >> byte & 1 == 1)
+            .map(|byte| from_memory((race.addr + byte - self.base) as u64))
+    }
+}
+
+/// What a report would say of an access.
+fn fact(rt: &Runtime, record: Record, thread: ThreadId) -> Fact {
+    let lock = |held: HeldLock| {
+        (
+            rt.syncs.describe(held.lock).map_or(0, |(addr, ..)| addr),
+            held.mode == Mode::Exclusive,
+        )
+    };
+    let mut locks: Vec<(u64, bool)> = rt.lock_sets.iter(record.locks).map(lock).collect();
+    locks.sort_unstable();
+    Fact {
+        pc: record.place.pc(),
+        touch: record.place.touch() as u8,
+        size: record.place.size(),
+        thread,
+        calls: rt.stacks.frames(record.caller).collect(),
+        locks,
+    }
+}
+
+/// What a report would say of the race, now.
+fn told(rt: &Runtime, race: Observed) -> Told {
+    Told {
+        addr: race.addr,
+        bytes: race.new.mask() & race.old.mask(),
+        newer: race.newer.map(|record| fact(rt, record, race.new_thread)),
+        older: race.older.map(|record| fact(rt, record, race.old_thread)),
     }
 }
 
@@ -126,10 +175,15 @@ impl Player {
         }
     }
 
-    pub fn play(&mut self, trace: &Trace, sites: Sites) -> Played {
+    pub fn play(&mut self, trace: &Trace, sites: Sites, upkeep: Upkeep) -> Played {
         self.traces += 1;
         // The border of a page lies in each of the areas in turn.
-        self.base = DATA + self.traces * DATA_STRIDE - (self.traces % 11 * 0x30 + 8);
+        let place = match upkeep {
+            Upkeep::Nothing => self.traces,
+            // A collection looks at all memory ever touched.
+            Upkeep::CollectEvery(_) => self.traces % 11,
+        };
+        self.base = DATA + (place + 1) * DATA_STRIDE - (self.traces % 11 * 0x30 + 8);
         self.objects = OBJECTS + self.traces * OBJECTS_STRIDE;
         self.sites = sites;
         self.crowded = crowded(trace);
@@ -144,8 +198,16 @@ impl Player {
             .create(self.rt, Some(self.root), Sort::Thread, StackId(0));
         self.ids.insert(Name(0), first);
         self.parties(trace);
+        let mut races = Vec::new();
         for (id, event) in trace.iter() {
             self.event(id, event);
+            let seen = std::mem::take(&mut *self.rt.findings.observed.lock());
+            races.extend(seen.into_iter().map(|race| told(self.rt, race)));
+            if let Upkeep::CollectEvery(events) = upkeep
+                && id.0.is_multiple_of(events)
+            {
+                collect(self.rt, None);
+            }
         }
         assert!(self.running.is_empty(), "a strand of the trace never ended");
         self.rt.threads.join(self.rt, self.root, first);
@@ -154,7 +216,10 @@ impl Player {
             .remove_range(self.objects, OBJECTS_STRIDE, |_| ());
         self.rt.syncs.remove_range(self.base, DATA_STRIDE, |_| ());
         self.ids.clear();
-        let races = std::mem::take(&mut *self.rt.findings.observed.lock());
+        if upkeep != Upkeep::Nothing {
+            lifetime::fresh(self.rt, self.base, DATA_STRIDE);
+            collect(self.rt, None);
+        }
         Played {
             races,
             facts: std::mem::take(&mut self.facts),

@@ -56,7 +56,7 @@ fn needs_itself(call: &mut Call) {
         &RT,
         s,
         "deadlock",
-        finding::key(&[0x9a4d, at.0 as u64]),
+        finding::key(&[0x9a4d, RT.stacks.signature(at)]),
         |out, threads| {
             threads.push(thread);
             misuse::stacks(

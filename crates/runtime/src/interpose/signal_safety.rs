@@ -56,7 +56,7 @@ fn unsafe_call_in_handler(call: &mut Call) {
         &RT,
         s,
         "signal-unsafe",
-        finding::key(&[0x516, at.0 as u64]),
+        finding::key(&[0x516, RT.stacks.signature(at)]),
         |out, threads| {
             threads.push(thread);
             misuse::stacks(

@@ -235,13 +235,15 @@ unsafe fn run(
     received(s, signal);
     s.enter();
     let own = s.os.raising == signal as u32;
-    let frames = s.fresh_frames(&RT);
-    s.handlers.push(Running {
-        frames,
+    let running = Running {
+        frames: s.fresh_frames(&RT),
+        held: s.interrupted(),
         anywhere: !fault && !own,
         signal,
         unsafe_call: (0, 0),
-    });
+    };
+    // The collector may be looking at them.
+    RT.threads.unseen(|| s.handlers.push(running));
     leave(s);
     // SAFETY: as above.
     unsafe { handler(signal, info, context) };

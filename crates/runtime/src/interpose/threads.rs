@@ -172,9 +172,10 @@ pub(crate) fn create(
     };
     s.enter();
     let at = s.stack_at(&RT, here);
+    RT.collector.maybe_collect(&RT, Some(s));
     let thread = RT.threads.create(&RT, Some(s), Sort::Thread, at);
     if detached {
-        RT.threads.with(thread, |t| t.fate = Fate::Detached);
+        RT.threads.detach(thread);
     }
     s.note("create", SyncId(thread.0), at);
     let birth = Box::into_raw(Box::new(Birth {
@@ -254,7 +255,7 @@ pub(crate) fn detaching(call: &mut Call, handle: usize) {
     if let Some(s) = call.strand() {
         s.enter();
         if let Some(id) = RT.threads.by_handle(handle) {
-            RT.threads.with(id, |t| t.fate = Fate::Detached);
+            RT.threads.detach(id);
         }
         leave(s);
     }
@@ -298,7 +299,7 @@ pub(crate) fn report_leaks(s: &mut Strand) {
             &RT,
             s,
             "thread-leak",
-            finding::key(&[0x1ea4, created.0 as u64]),
+            finding::key(&[0x1ea4, RT.stacks.signature(created)]),
             |out, threads| {
                 threads.extend([id, parent]);
                 out.key("threads").numbers([id.0 as u64].into_iter());

@@ -1,0 +1,78 @@
+//! The call stacks and lock sets that a strand knows, as the collector sees them while the strand goes on.
+//!
+//! Everything is read that may hold a number: too much only keeps what could be let go. A number that the strand gets
+//! after this was read comes from a cache that was read, or from the tables, which remember what they were asked for.
+
+use super::{HELD, Strand};
+use crate::intern::{LockSetId, StackId};
+use crate::signal_state::Running;
+
+impl Strand {
+    /// Keeps a number safe that is held across a blocking call, until some more have been held.
+    #[inline]
+    pub(super) fn hold(&mut self, stack: StackId) {
+        self.held[self.held_next as usize % HELD] = stack;
+        self.held_next = self.held_next.wrapping_add(1);
+    }
+
+    /// A signal handler begins: what it interrupted may hold some numbers until it has ended.
+    pub fn interrupted(&self) -> [StackId; HELD] {
+        self.held
+    }
+
+    /// Is it in the runtime just now, as another thread sees it?
+    ///
+    /// # Safety
+    /// The strand must stay there meanwhile.
+    pub unsafe fn is_inside(strand: *const Strand) -> bool {
+        // SAFETY: by the contract.
+        unsafe { core::ptr::read_volatile(&raw const (*strand).inside) != 0 }
+    }
+
+    /// Calls `stacks` and `sets` for each number that the strand may know.
+    ///
+    /// # Safety
+    /// The strand must stay there meanwhile, and its lists must not move (`Threads::each` sees to both). It may go on.
+    pub unsafe fn each_number(
+        strand: *const Strand,
+        mut stacks: impl FnMut(StackId),
+        mut sets: impl FnMut(LockSetId),
+    ) {
+        // In the order in which a number moves from one to the next.
+        // SAFETY: by the contract; every value of these words is a good one.
+        unsafe {
+            let strand = &raw const *strand;
+            for i in 0..super::CALLS {
+                let call = (&raw const (*strand).calls).cast::<super::Call>().add(i);
+                stacks(core::ptr::read_volatile(&raw const (*call).caller));
+                stacks(core::ptr::read_volatile(&raw const (*call).callee));
+            }
+            let numbered = &(*strand).stacks;
+            for at in numbered {
+                stacks(core::ptr::read_volatile(at));
+            }
+            for i in 0..HELD {
+                let held = (&raw const (*strand).held).cast::<StackId>().add(i);
+                stacks(core::ptr::read_volatile(held));
+            }
+            let handlers: &[Running] = &(*strand).handlers;
+            for running in handlers {
+                running.held.iter().for_each(|&held| stacks(held));
+            }
+            for i in 0..super::LOCK_STEPS {
+                for steps in [
+                    &raw const (*strand).lock_steps,
+                    &raw const (*strand).unlock_steps,
+                ] {
+                    let (step, after) = core::ptr::read_volatile(
+                        steps.cast::<(super::LockStep, LockSetId)>().add(i),
+                    );
+                    sets(step.set);
+                    sets(after);
+                    stacks(step.taken_at);
+                }
+            }
+            sets(core::ptr::read_volatile(&raw const (*strand).locks));
+        }
+    }
+}
