@@ -39,6 +39,8 @@ pub struct Point {
 pub const ATOMIC: u8 = 1;
 pub const STRONG: u8 = 2;
 pub const SCOPE_CTA: u8 = 4;
+/// What it wrote is not known.
+pub const UNKNOWN: u8 = 8;
 
 /// A grain's shadow.
 #[derive(Clone, Copy, Debug, Default)]

@@ -335,12 +335,21 @@ fn class(what: What, s: Strength) -> Touch {
 impl<const W: usize, O: Observer<W>> Observer<W> for Traced<'_, O> {
     const ON: bool = true;
 
+    fn restart(&mut self, block: u32) {
+        self.inner.restart(block);
+    }
+
+    #[inline(always)]
+    fn wants(&mut self, _: Pc, _: u64) -> bool {
+        true
+    }
+
     fn access(&mut self, a: &Access<'_, W>) {
         if a.space != Space::Shared {
             let touch = class(a.what, a.strength);
             let mut run: Option<(u64, u64)> = None;
             for l in lanes(a.mask) {
-                let (from, to) = (a.addrs[l], a.addrs[l] + u64::from(a.size));
+                let (from, to) = (a.at(l), a.at(l) + u64::from(a.size));
                 run = match run {
                     // Neighbouring lanes mostly touch neighbouring words.
                     Some((x, y)) if y == from => Some((x, to)),
@@ -355,7 +364,7 @@ impl<const W: usize, O: Observer<W>> Observer<W> for Traced<'_, O> {
                 self.mine.touch(x, y - x, touch, a.pc);
             }
         }
-        if O::ON {
+        if O::ON && self.inner.wants(a.pc, a.mask) {
             self.inner.access(a);
         }
     }

@@ -4,14 +4,19 @@ mod cell;
 mod clock;
 mod cross;
 pub mod footprint;
+mod full;
+mod line;
+mod log;
 mod pages;
+mod plain;
 pub mod race;
 #[cfg(test)]
 mod reference;
+mod spin;
 mod stmt;
 mod watcher;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use crate::machine::program::{BarMode, Kind, NONE, Strength};
@@ -129,20 +134,15 @@ fn watched<const W: usize>(
         // The statement table alone knows only block-wide barriers; addresses must decide what is ordered.
         options.scheme = Scheme::Both;
     }
+    let threads = launch.block.iter().product();
     let shared = Arc::new(watcher::Shared {
         options,
-        pages: pages::Pages::new(program.grain),
-        cross: cross::Cross::default(),
+        plain: !fences && !named && !options.independent && plain::fits(program, threads),
         fences,
         named,
         plan,
-        threads: launch.block.iter().product(),
-        results: Default::default(),
-        checked: AtomicU64::new(0),
-        spared: AtomicU64::new(0),
-        lost: AtomicU64::new(0),
-        stmt_peak: AtomicU64::new(0),
-        shadow_bytes: AtomicU64::new(0),
+        threads,
+        ..watcher::Shared::default()
     });
     let bytes = program.shared_static + launch.dynamic_shared;
     let make =
@@ -166,7 +166,7 @@ fn watched<const W: usize>(
         lost: shared.lost.load(Ordering::Relaxed),
         stmt_bytes: shared.stmt_peak.load(Ordering::Relaxed),
         shadow_bytes: shared.shadow_bytes.load(Ordering::Relaxed),
-        global_shadow_bytes: shared.pages.bytes(),
+        global_shadow_bytes: full::bytes(&shared.pages) + plain::bytes(&shared.ground),
     })
 }
 

@@ -3,10 +3,9 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use crate::machine::program::Strength;
-use crate::machine::{Access, Observer, What};
+use crate::machine::{Access, Observer, Shape, What};
 use crate::ptx::Space;
 
 use super::watcher::{Shared, Watcher};
@@ -45,24 +44,15 @@ impl Maps {
     }
 }
 
-fn shared() -> Arc<Shared> {
+fn shared(plain: bool) -> Arc<Shared> {
     Arc::new(Shared {
         options: Options {
             scheme: Scheme::Addr,
             ..Options::default()
         },
-        pages: super::pages::Pages::new(4),
-        cross: Default::default(),
-        fences: false,
-        named: false,
-        plan: Vec::new(),
+        plain,
         threads: WARPS as u32 * 32,
-        results: Default::default(),
-        checked: AtomicU64::new(0),
-        spared: AtomicU64::new(0),
-        lost: AtomicU64::new(0),
-        stmt_peak: AtomicU64::new(0),
-        shadow_bytes: AtomicU64::new(0),
+        ..Shared::default()
     })
 }
 
@@ -75,10 +65,12 @@ fn cells_find_the_addresses_that_the_maps_find() {
         state ^= state << 17;
         state % n
     };
-    for _ in 0..400 {
-        let s = shared();
+    for round in 0..800 {
+        let s = shared(round % 2 == 0);
         let mut watcher: Watcher<32> = Watcher::new(Arc::clone(&s), 0, WORDS as u32 * 4, 4);
         let mut want = BTreeSet::new();
+        // nobody writes zeros
+        let memory = [0u8; WORDS * 4];
         for _phase in 0..3 {
             let mut maps = Maps::default();
             for stamp in 1..=dice(14) {
@@ -107,11 +99,14 @@ fn cells_find_the_addresses_that_the_maps_find() {
                     warp: warp as u16,
                     mask,
                     addrs: &addrs,
+                    origin: 0,
+                    shape: Shape::Run,
                     size: 4,
                     what: if write { What::Write } else { What::Read },
                     strength: Strength::Weak,
                     space: Space::Shared,
                     values: if write { &values } else { &[] },
+                    before: &memory,
                 });
             }
             want.extend(maps.check());

@@ -4,16 +4,17 @@
 //! Guarantee: names every pair of statements and threads that raced in the phase; no false alarm.
 //! Cost: space linear in the statements of the phase; time linear in them plus the pairs that share an address.
 //!
-//! Paper -> code: BlkStmtTbl = `entries`, its warpTable = `addrs`.
+//! Paper -> code: BlkStmtTbl = `entries`, its warpTable = `places`.
 //! Deviations: 1. The table is indexed by address before pairs are compared, so that only statements that touch the
 //! same address meet; the pairs found are those of the paper's quadratic scan. 2. With GRace-addr running too
-//! ("both"), only the addresses it found racing are looked up. 3. Same-value writes are told apart.
+//! ("both"), only the addresses it found racing are looked up. 3. Same-value writes are told apart. 4. Lanes side by
+//! side, or at one place, are one number instead of a list.
 
 use std::collections::HashMap;
 
-use crate::machine::What;
 use crate::machine::access::lanes;
 use crate::machine::program::Pc;
+use crate::machine::{Access, Shape, What};
 use crate::ptx::Space;
 
 use super::race::{Races, Relation, Side};
@@ -21,16 +22,27 @@ use super::race::{Races, Relation, Side};
 /// More statements than this in one phase are not kept; the count of those left out is reported.
 const MAX_ENTRIES: usize = 1 << 20;
 
+/// Where the lanes of a statement are.
+#[derive(Clone, Copy, Debug)]
+enum Places {
+    /// Lane `l` at `zero + l * step`.
+    Line { zero: u32, step: u32 },
+    /// From here in `addrs`, one per set bit of the mask.
+    List(u32),
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     pc: Pc,
     warp: u16,
     what: What,
     strong: bool,
+    /// The values written are in `values`, from `value` on, one per set bit of the mask.
+    known: bool,
+    value: u32,
     size: u32,
     mask: u64,
-    /// Start of the lanes' addresses in `addrs`, one per set bit of `mask`.
-    at: u32,
+    places: Places,
 }
 
 /// The table of one block.
@@ -38,7 +50,6 @@ struct Entry {
 pub struct Table {
     entries: Vec<Entry>,
     addrs: Vec<u32>,
-    /// Value written by each lane, beside its address.
     values: Vec<u64>,
     pub lost: u64,
     pub peak: usize,
@@ -52,41 +63,62 @@ struct Touch {
     mixed: bool,
 }
 
+/// One number for all that a lane writes; different writes have different numbers but for one chance in 2^64.
+fn digest<const W: usize>(values: &[[u64; W]], lane: usize) -> u64 {
+    match values {
+        [one] => one[lane],
+        all => all.iter().fold(0u64, |h, v| {
+            (h ^ v[lane])
+                .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                .rotate_left(29)
+        }),
+    }
+}
+
 impl Table {
-    #[allow(clippy::too_many_arguments)]
-    pub fn push<const W: usize>(
-        &mut self,
-        pc: Pc,
-        warp: u16,
-        what: What,
-        strong: bool,
-        size: u32,
-        mask: u64,
-        addrs: &[u64; W],
-        values: Option<&[u64; W]>,
-    ) {
+    /// Notes what the lanes in `mask` do.
+    pub fn push<const W: usize>(&mut self, a: &Access<'_, W>, mask: u64, strong: bool) {
         if self.entries.len() >= MAX_ENTRIES {
             self.lost += 1;
             return;
         }
-        let at = self.addrs.len() as u32;
-        for l in lanes(mask) {
-            self.addrs.push(addrs[l] as u32);
-            self.values.push(values.map_or(0, |v| v[l]));
+        let first = mask.trailing_zeros() as usize;
+        let step = match a.shape {
+            Shape::Run => Some(a.size),
+            Shape::Point => Some(0),
+            Shape::Scattered => None,
+        };
+        let places = match step {
+            Some(step) => Places::Line {
+                zero: (a.at(first) as u32).wrapping_sub(first as u32 * step),
+                step,
+            },
+            None => {
+                let at = self.addrs.len() as u32;
+                self.addrs.extend(lanes(mask).map(|l| a.at(l) as u32));
+                Places::List(at)
+            }
+        };
+        let known = a.what == What::Write && !a.values.is_empty();
+        let value = self.values.len() as u32;
+        if known {
+            self.values.extend(lanes(mask).map(|l| digest(a.values, l)));
         }
         self.entries.push(Entry {
-            pc,
-            warp,
-            what,
+            pc: a.pc,
+            warp: a.warp,
+            what: a.what,
             strong,
-            size,
+            known,
+            value,
+            size: a.size,
             mask,
-            at,
+            places,
         });
     }
 
     pub fn bytes(&self) -> usize {
-        self.entries.len() * size_of::<Entry>() + self.addrs.len() * 12
+        self.entries.len() * size_of::<Entry>() + self.addrs.len() * 4 + self.values.len() * 8
     }
 
     pub fn clear(&mut self) {
@@ -114,8 +146,15 @@ impl Table {
         }
         for (k, e) in self.entries.iter().enumerate() {
             for (n, l) in lanes(e.mask).enumerate() {
-                let a = self.addrs[e.at as usize + n];
-                let v = self.values[e.at as usize + n];
+                let a = match e.places {
+                    Places::Line { zero, step } => zero.wrapping_add(l as u32 * step),
+                    Places::List(at) => self.addrs[at as usize + n],
+                };
+                let v = if e.known {
+                    self.values[e.value as usize + n]
+                } else {
+                    0
+                };
                 for g in a / grain..=(a + e.size - 1) / grain {
                     let list = match only {
                         Some(_) => match touched.get_mut(&g) {
@@ -193,7 +232,8 @@ impl Table {
             return;
         }
         let writes = x.what == What::Write && y.what == What::Write;
-        let same = writes && !a.mixed && !b.mixed && a.value == b.value && x.size == y.size;
+        let known = writes && x.known && y.known && x.size == y.size;
+        let same = known && !a.mixed && !b.mixed && a.value == b.value;
         let side = |e: &Entry, t: &Touch| Side {
             pc: e.pc,
             what: e.what,

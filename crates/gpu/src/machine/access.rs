@@ -1,50 +1,19 @@
-//! Loads, stores and atomics of a warp: addresses, bounds, alignment, then the bytes.
+//! Loads and stores of a warp: addresses, then the bytes.
 
 use crate::ptx::{Space, Ty};
 
 use super::block::Env;
 use super::memory;
 use super::observe::{Access, FaultKind, Observer, What};
-use super::ops::Row;
-use super::program::{AtomOp, Kind, LOCAL_WINDOW, NONE, Op, PARAM_WINDOW, SHARED_WINDOW, Strength};
+use super::ops::{Row, full};
+use super::program::{Kind, LOCAL_WINDOW, Op, PARAM_WINDOW, SHARED_WINDOW, Strength};
+pub use super::reach::lanes;
+use super::reach::{Class, class};
+use super::survey::{Form, Shape, Survey};
 use super::warp::Warp;
 
-/// Which memory an address belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Class {
-    Global,
-    Shared,
-    Local,
-    Param,
-    Nowhere,
-}
-
 #[inline(always)]
-fn class(addr: u64) -> Class {
-    match addr >> 56 {
-        0 => Class::Global,
-        1 => Class::Shared,
-        2 => Class::Local,
-        3 => Class::Param,
-        _ => Class::Nowhere,
-    }
-}
-
-/// Lanes of a mask, lowest first.
-#[inline(always)]
-pub fn lanes(mut mask: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        if mask == 0 {
-            return None;
-        }
-        let l = mask.trailing_zeros() as usize;
-        mask &= mask - 1;
-        Some(l)
-    })
-}
-
-#[inline(always)]
-fn bytes_at(m: &[u8], at: usize, n: u32) -> u64 {
+pub(super) fn bytes_at(m: &[u8], at: usize, n: u32) -> u64 {
     match n {
         1 => u64::from(m[at]),
         2 => u64::from(u16::from_le_bytes([m[at], m[at + 1]])),
@@ -58,9 +27,14 @@ fn bytes_at(m: &[u8], at: usize, n: u32) -> u64 {
 }
 
 #[inline(always)]
-fn put_at(m: &mut [u8], at: usize, n: u32, v: u64) {
+pub(super) fn put_at(m: &mut [u8], at: usize, n: u32, v: u64) {
     let b = v.to_le_bytes();
-    m[at..at + n as usize].copy_from_slice(&b[..n as usize]);
+    match n {
+        1 => m[at] = b[0],
+        2 => m[at..at + 2].copy_from_slice(&b[..2]),
+        4 => m[at..at + 4].copy_from_slice(&b[..4]),
+        _ => m[at..at + 8].copy_from_slice(&b),
+    }
 }
 
 fn extend(ty: Ty, dst_bytes: u32, v: u64) -> u64 {
@@ -76,166 +50,108 @@ fn extend(ty: Ty, dst_bytes: u32, v: u64) -> u64 {
     }
 }
 
+/// A part of memory that is one block's own, read by lanes whose offsets are known to be inside.
+#[inline(always)]
+fn read_own<const W: usize>(
+    m: &[u8],
+    addrs: &Row<W>,
+    window: u64,
+    off: u64,
+    bytes: u32,
+    mask: u64,
+    shape: Shape,
+) -> Row<W> {
+    let mut row = [0u64; W];
+    let at = |l: usize| ((addrs[l] & !window) + off) as usize;
+    let first = mask.trailing_zeros() as usize;
+    match shape {
+        Shape::Point => row = [bytes_at(m, at(first), bytes); W],
+        Shape::Run if mask == full::<W>() && bytes == 4 => {
+            let src = &m[at(0)..at(0) + W * 4];
+            for (x, b) in row.iter_mut().zip(src.chunks_exact(4)) {
+                *x = u64::from(u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+            }
+        }
+        _ if mask == full::<W>() && bytes == 4 => {
+            for (l, x) in row.iter_mut().enumerate() {
+                *x = bytes_at(m, at(l), 4);
+            }
+        }
+        _ => {
+            for l in lanes(mask) {
+                row[l] = bytes_at(m, at(l), bytes);
+            }
+        }
+    }
+    row
+}
+
+#[inline(always)]
+fn read_global<const W: usize>(
+    addrs: &Row<W>,
+    off: u64,
+    bytes: u32,
+    mask: u64,
+    shape: Shape,
+) -> Row<W> {
+    let mut row = [0u64; W];
+    if shape == Shape::Point {
+        let first = mask.trailing_zeros() as usize;
+        // SAFETY: the caller found the whole access of every lane of the mask inside a live allocation and aligned.
+        return [unsafe { memory::load(addrs[first] + off, bytes) }; W];
+    }
+    if mask == full::<W>() && bytes == 4 {
+        for l in 0..W {
+            // SAFETY: as above.
+            row[l] = unsafe { memory::load(addrs[l] + off, 4) };
+        }
+    } else {
+        for l in lanes(mask) {
+            // SAFETY: as above.
+            row[l] = unsafe { memory::load(addrs[l] + off, bytes) };
+        }
+    }
+    row
+}
+
 impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
-    /// Generic addresses of the operand `row + imm` in `space`.
+    /// Generic addresses of the operand `row + imm` in `space`, and what they have in common.
     #[inline(always)]
-    fn addresses(&self, w: &Warp<W>, row: u32, imm: i64, space: Space) -> Row<W> {
-        let base = w.row(&self.ctx.consts, row);
-        let mut a = [0u64; W];
-        match space {
-            Space::Shared => {
-                for l in 0..W {
-                    a[l] = (base[l].wrapping_add(imm as u64) & 0xffff_ffff) | SHARED_WINDOW;
-                }
-            }
-            Space::Local => {
-                for l in 0..W {
-                    a[l] = (base[l].wrapping_add(imm as u64) & 0xff_ffff_ffff) | LOCAL_WINDOW;
-                }
-            }
-            _ => {
-                for l in 0..W {
-                    a[l] = base[l].wrapping_add(imm as u64);
-                }
-            }
-        }
-        a
-    }
-
-    /// Splits lanes by memory and checks bounds and alignment. `f` gets each group.
-    fn groups(
-        &mut self,
-        w: &mut Warp<W>,
+    pub(super) fn addresses(
+        &self,
+        w: &Warp<W>,
+        row: u32,
+        imm: i64,
+        space: Space,
         mask: u64,
-        addrs: &Row<W>,
         size: u32,
-        mut f: impl FnMut(&mut Self, &mut Warp<W>, Class, u64),
-    ) {
-        let mut rest = mask;
-        while rest != 0 {
-            let c = class(addrs[rest.trailing_zeros() as usize]);
-            let mut m = 0u64;
-            for l in lanes(rest) {
-                m |= u64::from(class(addrs[l]) == c) << l;
-            }
-            rest &= !m;
-            let good = self.check(w, c, m, addrs, size);
-            if good != 0 {
-                f(self, w, c, good);
-            }
-        }
+    ) -> (Row<W>, Survey) {
+        let (keep, window) = match space {
+            Space::Shared => (0xffff_ffff, SHARED_WINDOW),
+            Space::Local => (0xff_ffff_ffff, LOCAL_WINDOW),
+            _ => (u64::MAX, 0),
+        };
+        let form = Form {
+            add: imm as u64,
+            keep,
+            window,
+        };
+        let mut out = [0u64; W];
+        let base = w.row(&self.ctx.consts, row);
+        let survey = (self.ctx.survey)(base, form, mask, size, &mut out);
+        (out, survey)
     }
 
-    /// Lanes whose access is inside its memory and aligned; the others are faults.
-    fn check(&mut self, w: &mut Warp<W>, c: Class, mask: u64, addrs: &Row<W>, size: u32) -> u64 {
-        let mut bad = 0u64;
-        let align = u64::from(size) - 1;
-        match c {
-            Class::Shared => {
-                let end = self.shared.len() as u64;
-                for l in lanes(mask) {
-                    let a = addrs[l] & !SHARED_WINDOW;
-                    bad |= u64::from(a + u64::from(size) > end || a & align != 0) << l;
-                }
-            }
-            Class::Global => {
-                if self.cache.generation != self.ctx.memory.generation() {
-                    self.cache = Default::default();
-                }
-                for l in lanes(mask) {
-                    let a = addrs[l];
-                    let inside =
-                        a >= self.cache.start && a.wrapping_add(u64::from(size)) <= self.cache.end;
-                    if !inside {
-                        match self.ctx.memory.range(a) {
-                            Some(r) if a + u64::from(size) <= r.end => self.cache = r,
-                            _ => bad |= 1 << l,
-                        }
-                    }
-                    bad |= u64::from(a & align != 0) << l;
-                }
-            }
-            Class::Local => {
-                for l in lanes(mask) {
-                    let a = addrs[l] & !LOCAL_WINDOW;
-                    bad |=
-                        u64::from(a + u64::from(size) > w.local[l].len() as u64 || a & align != 0)
-                            << l;
-                }
-            }
-            Class::Param => {
-                for l in lanes(mask) {
-                    let a = addrs[l] & !PARAM_WINDOW;
-                    bad |= u64::from(
-                        a + u64::from(size) > self.ctx.params.len() as u64 || a & align != 0,
-                    ) << l;
-                }
-            }
-            Class::Nowhere => bad = mask,
-        }
-        if bad != 0 {
-            self.bad_access(w, c, bad, addrs, size);
-        }
-        mask & !bad
-    }
-
-    #[cold]
-    fn bad_access(&mut self, w: &Warp<W>, c: Class, bad: u64, addrs: &Row<W>, size: u32) {
-        let align = u64::from(size) - 1;
-        for l in lanes(bad) {
-            let a = addrs[l];
-            let memory = self.ctx.memory;
-            let shared = self.shared.len() as u64;
-            let off = a & 0xff_ffff_ffff_ffff;
-            let end = match c {
-                Class::Shared => off + u64::from(size) <= shared,
-                Class::Global => memory
-                    .range(a)
-                    .is_some_and(|r| a + u64::from(size) <= r.end),
-                Class::Local => off + u64::from(size) <= w.local[l].len() as u64,
-                Class::Param => off + u64::from(size) <= self.ctx.params.len() as u64,
-                Class::Nowhere => false,
-            };
-            let kind = if end && a & align != 0 {
-                FaultKind::Misaligned
-            } else {
-                FaultKind::OutOfBounds
-            };
-            self.fault(kind, w.pc, w, 1 << l, || match (kind, c) {
-                (FaultKind::Misaligned, _) => {
-                    format!("address {off:#x} is not a multiple of {size}")
-                }
-                (_, Class::Shared) => {
-                    format!(
-                        "{size} bytes at offset {off} of shared memory, which has {shared} bytes"
-                    )
-                }
-                (_, Class::Global) => match memory.nearest(a) {
-                    Some(m)
-                        if a >= m.start && a - m.start < m.len.saturating_mul(4).max(1 << 16) =>
-                    {
-                        format!(
-                            "{size} bytes at offset {} of `{}`, which has {} bytes",
-                            a - m.start,
-                            m.name,
-                            m.len
-                        )
-                    }
-                    _ if a < 4096 => format!("{size} bytes at address {a:#x}, a null pointer"),
-                    _ => "an address that no allocation holds".to_string(),
-                },
-                _ => format!("{size} bytes at {off:#x} of thread-local memory"),
-            });
-        }
-    }
-
+    /// Hands an access to the watcher.
     #[allow(clippy::too_many_arguments)]
-    fn tell(
+    #[inline(always)]
+    pub(super) fn tell(
         &mut self,
         w: &Warp<W>,
         c: Class,
         mask: u64,
         addrs: &Row<W>,
+        shape: Shape,
         size: u32,
         what: What,
         strength: Strength,
@@ -244,28 +160,28 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
         if !O::ON {
             return;
         }
-        let space = match c {
-            Class::Shared => Space::Shared,
-            Class::Global => Space::Global,
+        let (space, origin) = match c {
+            Class::Shared => (Space::Shared, SHARED_WINDOW),
+            Class::Global => (Space::Global, 0),
             _ => return,
         };
-        let mut offs = *addrs;
-        if c == Class::Shared {
-            for a in &mut offs {
-                *a &= !SHARED_WINDOW;
-            }
+        if !self.obs.wants(w.pc, mask) {
+            return;
         }
         self.obs.access(&Access {
             pc: w.pc,
             stamp: w.steps,
             warp: w.id,
             mask,
-            addrs: &offs,
+            addrs,
+            origin,
+            shape,
             size,
             what,
             strength,
             space,
             values,
+            before: &self.shared,
         });
     }
 
@@ -309,6 +225,42 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
         }
     }
 
+    /// Element `k` of a load by lanes that may do it.
+    #[allow(clippy::too_many_arguments)]
+    #[inline(always)]
+    fn fetch(
+        &self,
+        w: &Warp<W>,
+        c: Class,
+        addrs: &Row<W>,
+        off: u64,
+        bytes: u32,
+        mask: u64,
+        shape: Shape,
+    ) -> Row<W> {
+        match c {
+            Class::Shared => read_own(&self.shared, addrs, SHARED_WINDOW, off, bytes, mask, shape),
+            Class::Global => read_global(addrs, off, bytes, mask, shape),
+            Class::Local => {
+                let mut row = [0u64; W];
+                for l in lanes(mask) {
+                    let at = ((addrs[l] & !LOCAL_WINDOW) + off) as usize;
+                    row[l] = bytes_at(&w.local[l], at, bytes);
+                }
+                row
+            }
+            _ => read_own(
+                self.ctx.params,
+                addrs,
+                PARAM_WINDOW,
+                off,
+                bytes,
+                mask,
+                shape,
+            ),
+        }
+    }
+
     #[allow(clippy::too_many_arguments)]
     fn load(
         &mut self,
@@ -321,80 +273,141 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
         strength: Strength,
         dst: u8,
     ) {
-        let addrs = self.addresses(w, op.a, op.imm, space);
         let bytes = ty.bytes();
         let size = bytes * u32::from(n);
+        let (addrs, survey) = self.addresses(w, op.a, op.imm, space, mask, size);
         let vecs = &self.ctx.program.vecs[op.d as usize..op.d as usize + usize::from(n)];
+        let wide = |row: &mut Row<W>| {
+            if ty.signed() && u32::from(dst) > bytes {
+                for v in row {
+                    *v = extend(ty, u32::from(dst), *v);
+                }
+            }
+        };
+        if let Some(c) = self.reach(w, &survey, size) {
+            // The elements of vectors do not lie side by side.
+            let shape = match survey.shape {
+                Shape::Run if n > 1 => Shape::Scattered,
+                s => s,
+            };
+            for (k, &d) in vecs.iter().enumerate() {
+                let off = k as u64 * u64::from(bytes);
+                let mut row = self.fetch(w, c, &addrs, off, bytes, mask, shape);
+                wide(&mut row);
+                w.put(d, &row, mask);
+            }
+            if O::ON {
+                if c == Class::Shared {
+                    self.uninitialized(w, mask, &addrs, &survey, size);
+                }
+                // Watched after it happened: whoever released the value that was seen has said so before.
+                self.tell(
+                    w,
+                    c,
+                    mask,
+                    &addrs,
+                    survey.shape,
+                    size,
+                    What::Read,
+                    strength,
+                    &[],
+                );
+            }
+            return;
+        }
         // A faulting lane reads zero.
         let mut rows = [[0u64; W]; 8];
         self.groups(w, mask, &addrs, size, |env, w, c, m| {
             for (k, row) in rows.iter_mut().enumerate().take(usize::from(n)) {
                 let off = k as u64 * u64::from(bytes);
-                match c {
-                    Class::Shared => {
-                        for l in lanes(m) {
-                            row[l] = bytes_at(
-                                &env.shared,
-                                ((addrs[l] & !SHARED_WINDOW) + off) as usize,
-                                bytes,
-                            );
-                        }
-                    }
-                    Class::Global => {
-                        for l in lanes(m) {
-                            // SAFETY: `check` found the whole access inside a live allocation and aligned.
-                            row[l] = unsafe { memory::load(addrs[l] + off, bytes) };
-                        }
-                    }
-                    Class::Local => {
-                        for l in lanes(m) {
-                            row[l] = bytes_at(
-                                &w.local[l],
-                                ((addrs[l] & !LOCAL_WINDOW) + off) as usize,
-                                bytes,
-                            );
-                        }
-                    }
-                    _ => {
-                        for l in lanes(m) {
-                            row[l] = bytes_at(
-                                env.ctx.params,
-                                ((addrs[l] & !PARAM_WINDOW) + off) as usize,
-                                bytes,
-                            );
-                        }
-                    }
+                let got = env.fetch(w, c, &addrs, off, bytes, m, Shape::Scattered);
+                for l in lanes(m) {
+                    row[l] = got[l];
                 }
             }
             if O::ON && c == Class::Shared {
-                env.uninitialized(w, m, &addrs, size);
+                let some = Survey {
+                    shape: Shape::Scattered,
+                    ..survey
+                };
+                env.uninitialized(w, m, &addrs, &some, size);
             }
-            env.tell(w, c, m, &addrs, size, What::Read, strength, &[]);
+            env.tell(
+                w,
+                c,
+                m,
+                &addrs,
+                Shape::Scattered,
+                size,
+                What::Read,
+                strength,
+                &[],
+            );
         });
         for (k, &d) in vecs.iter().enumerate() {
-            if ty.signed() && u32::from(dst) > bytes {
-                for v in &mut rows[k] {
-                    *v = extend(ty, u32::from(dst), *v);
-                }
-            }
+            wide(&mut rows[k]);
             w.put(d, &rows[k], mask);
         }
     }
 
+    /// Reports lanes that read shared memory which nobody has written.
     #[inline(always)]
-    fn uninitialized(&mut self, w: &Warp<W>, m: u64, addrs: &Row<W>, size: u32) {
-        let mut bad = 0u64;
+    pub(super) fn uninitialized(
+        &mut self,
+        w: &Warp<W>,
+        m: u64,
+        addrs: &Row<W>,
+        survey: &Survey,
+        size: u32,
+    ) {
+        if self.fresh == 0 {
+            return;
+        }
+        if survey.shape != Shape::Scattered {
+            let (lo, hi) = (survey.lo - SHARED_WINDOW, survey.hi - SHARED_WINDOW);
+            let range = lo as usize..(hi + u64::from(size)) as usize;
+            if !self.init[range].contains(&0) {
+                return;
+            }
+        }
         for l in lanes(m) {
             let a = (addrs[l] & !SHARED_WINDOW) as usize;
-            bad |= u64::from(self.init[a..a + size as usize].contains(&0)) << l;
+            if self.init[a..a + size as usize].contains(&0) {
+                self.fault(FaultKind::UninitializedShared, w.pc, w, 1 << l, || {
+                    format!(
+                        "offset {a} of shared memory is read, and no thread of the block has written it"
+                    )
+                });
+            }
         }
-        for l in lanes(bad) {
-            let a = addrs[l] & !SHARED_WINDOW;
-            self.fault(FaultKind::UninitializedShared, w.pc, w, 1 << l, || {
-                format!(
-                    "offset {a} of shared memory is read, and no thread of the block has written it"
-                )
-            });
+    }
+
+    /// Shared memory in this range is written now.
+    #[inline(always)]
+    pub(super) fn initialize(&mut self, from: usize, to: usize) {
+        if self.fresh == 0 {
+            return;
+        }
+        let part = &mut self.init[from..to];
+        self.fresh -= part.iter().map(|b| usize::from(*b == 0)).sum::<usize>();
+        part.fill(1);
+    }
+
+    /// Marks what lanes of a write initialize.
+    #[inline(always)]
+    pub(super) fn initialized(&mut self, m: u64, addrs: &Row<W>, survey: &Survey, size: u32) {
+        if self.fresh == 0 {
+            return;
+        }
+        let holes = m.trailing_zeros() + m.leading_zeros() + m.count_ones() != 64;
+        if survey.shape != Shape::Scattered && !holes {
+            let (lo, hi) = (survey.lo - SHARED_WINDOW, survey.hi - SHARED_WINDOW);
+            self.initialize(lo as usize, (hi + u64::from(size)) as usize);
+            return;
+        }
+        for l in lanes(m) {
+            let a = (addrs[l] & !SHARED_WINDOW) as usize;
+            self.initialize(a, a + size as usize);
         }
     }
 
@@ -415,9 +428,9 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
                         });
                         continue;
                     }
-                    last = (at, bytes_at(params, at as usize, ty.bytes()));
+                    last = (at, extend(ty, 8, bytes_at(params, at as usize, ty.bytes())));
                 }
-                row[l] = extend(ty, 8, last.1);
+                row[l] = last.1;
             }
             if ty.bytes() < 8 && ty.signed() {
                 let keep = if ty.bytes() == 4 {
@@ -444,167 +457,105 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
         n: u8,
         strength: Strength,
     ) {
-        let addrs = self.addresses(w, op.a, op.imm, space);
         let bytes = ty.bytes();
         let size = bytes * u32::from(n);
-        let vecs = &self.ctx.program.vecs[op.b as usize..op.b as usize + usize::from(n)];
+        let (addrs, survey) = self.addresses(w, op.a, op.imm, space, mask, size);
+        let first = op.b as usize;
+        let program = self.ctx.program;
+        let vecs = &program.vecs[first..first + usize::from(n)];
+        let reached = self.reach(w, &survey, size);
+        // One element is the rule; its row is copied once, for the watcher and the memory.
+        if let (Some(c), [v]) = (reached, vecs) {
+            let row = *w.row(&self.ctx.consts, *v);
+            self.put_group(w, c, mask, &addrs, &survey, bytes, size, strength, &[row]);
+            return;
+        }
         let mut rows = [[0u64; W]; 8];
         for (k, &v) in vecs.iter().enumerate() {
             rows[k] = *w.row(&self.ctx.consts, v);
         }
+        let rows = &rows[..usize::from(n)];
+        if let Some(c) = reached {
+            self.put_group(w, c, mask, &addrs, &survey, bytes, size, strength, rows);
+            return;
+        }
         self.groups(w, mask, &addrs, size, |env, w, c, m| {
-            // Watched before it happens: what it releases must be known to whoever sees its value.
-            env.tell(
-                w,
-                c,
-                m,
-                &addrs,
-                size,
-                What::Write,
-                strength,
-                &rows[..usize::from(n)],
-            );
-            for (k, row) in rows.iter().enumerate().take(usize::from(n)) {
-                let off = k as u64 * u64::from(bytes);
-                match c {
-                    Class::Shared => {
-                        for l in lanes(m) {
-                            put_at(
-                                &mut env.shared,
-                                ((addrs[l] & !SHARED_WINDOW) + off) as usize,
-                                bytes,
-                                row[l],
-                            );
-                        }
-                    }
-                    Class::Global => {
-                        for l in lanes(m) {
-                            // SAFETY: `check` found the whole access inside a live allocation and aligned.
-                            unsafe { memory::store(addrs[l] + off, bytes, row[l]) };
-                        }
-                    }
-                    Class::Local => {
-                        for l in lanes(m) {
-                            put_at(
-                                &mut w.local[l],
-                                ((addrs[l] & !LOCAL_WINDOW) + off) as usize,
-                                bytes,
-                                row[l],
-                            );
-                        }
-                    }
-                    _ => env.fault(FaultKind::OutOfBounds, w.pc, w, m, || {
-                        "kernel parameters cannot be written".into()
-                    }),
-                }
-            }
-            if O::ON && c == Class::Shared {
-                for l in lanes(m) {
-                    let a = (addrs[l] & !SHARED_WINDOW) as usize;
-                    env.init[a..a + size as usize].fill(1);
-                }
-            }
+            let some = Survey {
+                shape: Shape::Scattered,
+                ..survey
+            };
+            env.put_group(w, c, m, &addrs, &some, bytes, size, strength, rows);
         });
     }
 
+    /// Stores by lanes that may.
     #[allow(clippy::too_many_arguments)]
-    fn atomic(
+    #[inline(always)]
+    fn put_group(
         &mut self,
         w: &mut Warp<W>,
-        op: &Op,
-        mask: u64,
-        o: AtomOp,
-        space: Space,
-        ty: Ty,
+        c: Class,
+        m: u64,
+        addrs: &Row<W>,
+        survey: &Survey,
+        bytes: u32,
+        size: u32,
         strength: Strength,
+        rows: &[Row<W>],
     ) {
-        let addrs = self.addresses(w, op.a, op.imm, space);
-        let bytes = ty.bytes();
-        let b = *w.row(&self.ctx.consts, op.b);
-        let c3 = if op.c == NONE {
-            [0; W]
-        } else {
-            *w.row(&self.ctx.consts, op.c)
-        };
-        let mut old = [0u64; W];
-        self.groups(w, mask, &addrs, bytes, |env, w, c, m| {
-            if O::ON && c == Class::Shared {
-                env.uninitialized(w, m, &addrs, bytes);
-            }
-            env.tell(w, c, m, &addrs, bytes, What::Atomic, strength, &[b]);
-            for l in lanes(m) {
-                let f = |x: u64| super::atomics::apply(o, ty, x, b[l], c3[l]);
-                old[l] = match c {
-                    Class::Global => {
-                        // SAFETY: `check` found the whole access inside a live allocation and aligned.
-                        unsafe { memory::update(addrs[l], bytes, f) }
-                    }
-                    Class::Shared => {
-                        let at = (addrs[l] & !SHARED_WINDOW) as usize;
-                        let x = bytes_at(&env.shared, at, bytes);
-                        put_at(&mut env.shared, at, bytes, f(x));
-                        x
-                    }
-                    Class::Local => {
-                        let at = (addrs[l] & !LOCAL_WINDOW) as usize;
-                        let x = bytes_at(&w.local[l], at, bytes);
-                        put_at(&mut w.local[l], at, bytes, f(x));
-                        x
-                    }
-                    _ => 0,
-                };
-            }
-            if O::ON && c == Class::Shared {
-                for l in lanes(m) {
-                    let a = (addrs[l] & !SHARED_WINDOW) as usize;
-                    env.init[a..a + bytes as usize].fill(1);
-                }
-            }
-            if O::ON && matches!(c, Class::Shared | Class::Global) {
-                env.obs.acquired(w.id, m, &addrs);
-            }
-        });
-        w.put(op.d, &old, mask);
-    }
-
-    /// `cp.async`: the copy is done at once, which is one of the orders the hardware may choose.
-    fn copy(&mut self, w: &mut Warp<W>, op: &Op, mask: u64) {
-        let to = self.addresses(w, op.a, 0, Space::Shared);
-        let from = self.addresses(w, op.b, 0, Space::Global);
-        let size = op.imm as u32;
-        let take = if op.c == NONE {
-            [u64::from(size); W]
-        } else {
-            *w.row(&self.ctx.consts, op.c)
-        };
-        let mut bytes = [[0u8; 16]; W];
-        let reads = (0..W).fold(0u64, |m, l| m | u64::from(take[l] > 0) << l) & mask;
-        self.groups(w, reads, &from, size, |env, w, c, m| {
-            for l in lanes(m) {
-                for (k, b) in bytes[l]
-                    .iter_mut()
-                    .enumerate()
-                    .take((take[l] as usize).min(size as usize))
-                {
-                    if c == Class::Global {
-                        // SAFETY: `check` found the whole access inside a live allocation.
-                        *b = unsafe { memory::load(from[l] + k as u64, 1) } as u8;
+        // Watched before it happens: what it releases must be known to whoever sees its value.
+        self.tell(
+            w,
+            c,
+            m,
+            addrs,
+            survey.shape,
+            size,
+            What::Write,
+            strength,
+            rows,
+        );
+        for (k, row) in rows.iter().enumerate() {
+            let off = k as u64 * u64::from(bytes);
+            match c {
+                Class::Shared if m == full::<W>() && size == 4 && survey.shape == Shape::Run => {
+                    let at = (survey.lo - SHARED_WINDOW) as usize;
+                    let dst = &mut self.shared[at..at + W * 4];
+                    for (b, v) in dst.chunks_exact_mut(4).zip(row) {
+                        b.copy_from_slice(&(*v as u32).to_le_bytes());
                     }
                 }
-            }
-            env.tell(w, c, m, &from, size, What::Read, Strength::Weak, &[]);
-        });
-        self.groups(w, mask, &to, size, |env, w, c, m| {
-            for l in lanes(m) {
-                let a = (to[l] & !SHARED_WINDOW) as usize;
-                if c == Class::Shared {
-                    env.shared[a..a + size as usize].copy_from_slice(&bytes[l][..size as usize]);
-                    if O::ON {
-                        env.init[a..a + size as usize].fill(1);
+                Class::Shared => {
+                    for l in lanes(m) {
+                        let at = ((addrs[l] & !SHARED_WINDOW) + off) as usize;
+                        put_at(&mut self.shared, at, bytes, row[l]);
                     }
                 }
+                Class::Global if m == full::<W>() && bytes == 4 => {
+                    for l in 0..W {
+                        // SAFETY: the caller found the whole access inside a live allocation and aligned.
+                        unsafe { memory::store(addrs[l] + off, 4, row[l]) };
+                    }
+                }
+                Class::Global => {
+                    for l in lanes(m) {
+                        // SAFETY: as above.
+                        unsafe { memory::store(addrs[l] + off, bytes, row[l]) };
+                    }
+                }
+                Class::Local => {
+                    for l in lanes(m) {
+                        let at = ((addrs[l] & !LOCAL_WINDOW) + off) as usize;
+                        put_at(&mut w.local[l], at, bytes, row[l]);
+                    }
+                }
+                _ => self.fault(FaultKind::OutOfBounds, w.pc, w, m, || {
+                    "kernel parameters cannot be written".into()
+                }),
             }
-            env.tell(w, c, m, &to, size, What::Write, Strength::Weak, &[]);
-        });
+        }
+        if O::ON && c == Class::Shared {
+            self.initialized(m, addrs, survey, size);
+        }
     }
 }

@@ -7,6 +7,8 @@ use super::memory::{Memory, Range};
 use super::observe::{FaultKind, FaultLog, Observer};
 use super::ops::{Row, full};
 use super::program::{BarMode, Pc, Program, Special};
+use super::reach::RANGES;
+use super::survey::SurveyFn;
 use super::warp::{Stop, Warp};
 
 /// What all blocks of a launch share.
@@ -19,6 +21,7 @@ pub struct Ctx<'a, const W: usize> {
     pub block: [u32; 3],
     pub dynamic_shared: u32,
     pub alu: AluFn<W>,
+    pub survey: SurveyFn<W>,
     pub independent: bool,
     pub grid_id: u64,
     /// printf goes here, one call per text.
@@ -42,9 +45,12 @@ pub struct Env<'a, const W: usize, O> {
     pub shared: Vec<u8>,
     /// One byte per byte of shared memory: was it ever written?
     pub init: Vec<u8>,
+    /// How many bytes were not; none when nobody watches.
+    pub fresh: usize,
     pub obs: O,
     pub faults: FaultLog,
-    pub cache: Range,
+    /// Allocations found by the last instructions, by program counter.
+    pub ranges: [Range; RANGES],
 }
 
 impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
@@ -85,6 +91,8 @@ pub struct Block<'a, const W: usize, O> {
     warps: Vec<Warp<W>>,
     states: Vec<State>,
     bars: Vec<Barrier>,
+    /// Steps and lane steps not yet added to the launch's.
+    pending: [u64; 2],
 }
 
 /// What became of a block's turn.
@@ -99,6 +107,33 @@ pub enum Turn {
 /// Operations of one warp before the next warp runs, and of a block before another block does.
 const WARP_SLICE: u64 = 20_000;
 const BLOCK_SLICE: u64 = 300_000;
+/// Steps of a block between two looks at the launch's counters.
+const COUNT_EVERY: u64 = 1 << 14;
+
+/// The lanes that the warp has.
+fn lanes_of<const W: usize>(threads: u32, warp: u32) -> u64 {
+    let count = (threads - warp * W as u32).min(W as u32);
+    if count as usize == W {
+        full::<W>()
+    } else {
+        (1u64 << count) - 1
+    }
+}
+
+/// The special registers that differ between blocks.
+fn move_specials<const W: usize>(ctx: &Ctx<'_, W>, block: u32, rows: &mut [Row<W>]) {
+    let [gx, gy, _] = ctx.grid;
+    for (s, row) in ctx.program.specials.iter().zip(rows) {
+        let v = match *s {
+            Special::Ctaid(0) => block % gx,
+            Special::Ctaid(1) => block / gx % gy,
+            Special::Ctaid(_) => block / gx / gy,
+            Special::Smid => block % 16,
+            _ => continue,
+        };
+        *row = [u64::from(v); W];
+    }
+}
 
 impl<'a, const W: usize, O: Observer<W>> Block<'a, W, O> {
     pub fn new(ctx: &'a Ctx<'a, W>, block: u32, obs: O) -> Self {
@@ -111,18 +146,14 @@ impl<'a, const W: usize, O: Observer<W>> Block<'a, W, O> {
             block,
             shared: vec![0; size],
             init: if O::ON { vec![0; size] } else { Vec::new() },
+            fresh: if O::ON { size } else { 0 },
             obs,
             faults: FaultLog::default(),
-            cache: Range::default(),
+            ranges: [Range::default(); RANGES],
         };
         let warps: Vec<Warp<W>> = (0..warps)
             .map(|w| {
-                let count = (threads - w * W as u32).min(W as u32);
-                let live = if count as usize == W {
-                    full::<W>()
-                } else {
-                    (1u64 << count) - 1
-                };
+                let live = lanes_of::<W>(threads, w);
                 Warp::new(p, w as u16, live, specials(ctx, block, w))
             })
             .collect();
@@ -132,7 +163,38 @@ impl<'a, const W: usize, O: Observer<W>> Block<'a, W, O> {
             warps,
             states,
             bars: vec![Barrier::default(); 16],
+            pending: [0; 2],
         }
+    }
+
+    /// Becomes another block of the launch; what the last one allocated is used again.
+    pub fn restart(&mut self, block: u32) {
+        let ctx = self.env.ctx;
+        self.env.block = block;
+        self.env.shared.fill(0);
+        self.env.init.fill(0);
+        self.env.fresh = self.env.init.len();
+        self.env.obs.restart(block);
+        for w in &mut self.warps {
+            let live = lanes_of::<W>(ctx.threads(), u32::from(w.id));
+            w.restart(ctx.program, live);
+            move_specials(ctx, block, &mut w.specials);
+        }
+        self.states.fill(State::Ready);
+        self.bars.fill(Barrier::default());
+    }
+
+    /// Adds what was counted to the launch's counters; now and then, because all cores share them. True if the
+    /// launch has taken more steps than it may.
+    fn count(&mut self, at_least: u64) -> bool {
+        if self.pending[0] < at_least {
+            return false;
+        }
+        let ctx = self.env.ctx;
+        let total = ctx.steps.fetch_add(self.pending[0], Ordering::Relaxed) + self.pending[0];
+        ctx.lane_steps.fetch_add(self.pending[1], Ordering::Relaxed);
+        self.pending = [0; 2];
+        total > ctx.step_limit
     }
 
     /// Runs warps in turn until the block ends, aborts, or has had its slice.
@@ -149,13 +211,12 @@ impl<'a, const W: usize, O: Observer<W>> Block<'a, W, O> {
                 let (before, lanes) = (w.steps, w.lane_steps);
                 let stop = w.run(&mut self.env, WARP_SLICE);
                 used += w.steps - before;
+                self.pending[0] += w.steps - before;
+                self.pending[1] += w.lane_steps - lanes;
+                let (pc, mask) = (w.pc, w.mask.max(1));
                 let ctx = self.env.ctx;
-                let total = ctx.steps.fetch_add(w.steps - before, Ordering::Relaxed);
-                ctx.lane_steps
-                    .fetch_add(w.lane_steps - lanes, Ordering::Relaxed);
-                if total > ctx.step_limit {
-                    let (pc, mask) = (w.pc, w.mask.max(1));
-                    let limit = ctx.step_limit;
+                let limit = ctx.step_limit;
+                if self.count(COUNT_EVERY.min(limit)) {
                     self.env
                         .fault(FaultKind::StepLimit, pc, &self.warps[k], mask, || {
                             format!(
@@ -184,6 +245,7 @@ impl<'a, const W: usize, O: Observer<W>> Block<'a, W, O> {
                 }
             }
             if self.states.iter().all(|s| *s == State::Done) {
+                self.count(0);
                 self.env.obs.finish();
                 return Turn::Finished;
             }
@@ -198,6 +260,7 @@ impl<'a, const W: usize, O: Observer<W>> Block<'a, W, O> {
     }
 
     fn aborted(&mut self) -> Turn {
+        self.count(0);
         self.env.ctx.abort.store(true, Ordering::Relaxed);
         self.env.obs.finish();
         Turn::Aborted

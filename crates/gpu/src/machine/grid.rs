@@ -121,6 +121,7 @@ pub fn run<const W: usize, O: Observer<W>>(
         block: launch.block,
         dynamic_shared: launch.dynamic_shared,
         alu: choose::<W>(),
+        survey: super::survey::choose::<W>(),
         independent: launch.independent,
         grid_id: launch.grid_id,
         output,
@@ -145,6 +146,8 @@ pub fn run<const W: usize, O: Observer<W>>(
     });
     let changed = Condvar::new();
     let work = || {
+        // A block that has ended lends its memory to the next one of this core.
+        let mut spare: Option<Block<'_, W, O>> = None;
         loop {
             let mut block = {
                 let Ok(mut q) = queue.lock() else { return };
@@ -159,7 +162,13 @@ pub fn run<const W: usize, O: Observer<W>>(
                         q.next += 1;
                         q.running += 1;
                         drop(q);
-                        break Block::new(&ctx, b, observer(b));
+                        break match spare.take() {
+                            Some(mut old) => {
+                                old.restart(b);
+                                old
+                            }
+                            None => Block::new(&ctx, b, observer(b)),
+                        };
                     }
                     if let Some(b) = q.parked.pop_front() {
                         q.running += 1;
@@ -187,6 +196,9 @@ pub fn run<const W: usize, O: Observer<W>>(
                     && let Ok(mut f) = faults.lock()
                 {
                     f.merge(std::mem::take(&mut block.env.faults));
+                }
+                if turn == Turn::Finished {
+                    spare = Some(block);
                 }
             }
             changed.notify_all();

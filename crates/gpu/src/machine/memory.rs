@@ -122,8 +122,9 @@ impl Memory {
     /// Like `find`, for the cache of a warp.
     pub fn range(&self, addr: u64) -> Option<Range> {
         let generation = self.generation();
-        let a = self.find(addr)?;
-        Some(Range {
+        let m = self.map.read().ok()?;
+        let (_, a) = m.range(..=addr).next_back()?;
+        (addr - a.start < a.len).then_some(Range {
             start: a.start,
             end: a.start + a.len,
             generation,

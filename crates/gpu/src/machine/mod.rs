@@ -1,13 +1,14 @@
 //! The SIMT machine: runs PTX kernels on the CPU, warp by warp, and tells a watcher every access.
 //!
 //! `decode` turns PTX into a `Program`; `grid` runs blocks on all cores; `block` runs warps in turn; `warp` runs
-//! instructions; `alu`, `access`, `warpwide` and `builtins` execute them. Nothing here knows what a race is.
+//! instructions; `alu`, `access`, `swap`, `warpwide` and `builtins` execute them. Nothing here knows what a race is.
 
 pub mod access;
 mod alu;
 mod atomics;
 mod block;
 mod builtins;
+mod calls;
 mod cvt;
 pub mod decode;
 mod decode_alu;
@@ -21,6 +22,10 @@ pub mod observe;
 mod ops;
 mod printf;
 pub mod program;
+mod reach;
+mod stack;
+mod survey;
+mod swap;
 mod warp;
 mod warpwide;
 
@@ -29,3 +34,4 @@ pub use load::{LoadError, Loaded};
 pub use memory::Memory;
 pub use observe::{Access, Blind, Fault, FaultKind, Observer, What};
 pub use program::Program;
+pub use survey::Shape;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::ptx::Space;
 
 use super::program::{Pc, Scope, Strength};
+use super::survey::Shape;
 
 /// What an access does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,23 +22,40 @@ pub struct Access<'a, const W: usize> {
     /// Counts the warp's instructions.
     pub stamp: u64,
     pub warp: u16,
-    /// Lanes that touch this space.
+    /// Lanes that touch this space; at least one.
     pub mask: u64,
-    /// Offsets into shared memory, or addresses of global memory.
+    /// Generic addresses; less `origin` they are offsets into shared memory, or addresses of global memory.
     pub addrs: &'a [u64; W],
+    pub origin: u64,
+    /// How the addresses of the lanes in `mask` lie to each other.
+    pub shape: Shape,
     /// Bytes per lane.
     pub size: u32,
     pub what: What,
     pub strength: Strength,
     pub space: Space,
-    /// What a write stores: one row per vector element.
+    /// What a write stores: one row per vector element; none if it is not known.
     pub values: &'a [[u64; W]],
+    /// The block's shared memory, before this access if it writes.
+    pub before: &'a [u8],
+}
+
+impl<const W: usize> Access<'_, W> {
+    /// Offset into shared memory, or address, of a lane.
+    #[inline(always)]
+    pub fn at(&self, lane: usize) -> u64 {
+        self.addrs[lane].wrapping_sub(self.origin)
+    }
 }
 
 /// Sees all accesses and all synchronization of one block, in the order in which they happen.
 pub trait Observer<const W: usize>: Send {
     /// False lets the compiler drop every call.
     const ON: bool;
+    /// Another block begins; nothing of the last one counts.
+    fn restart(&mut self, block: u32);
+    /// Is the access of this instruction by these lanes worth telling?
+    fn wants(&mut self, pc: Pc, mask: u64) -> bool;
     fn access(&mut self, a: &Access<'_, W>);
     /// These warps passed a barrier: `waited` learn all that `waited` and `arrived` did before.
     fn barrier(&mut self, waited: &[u16], arrived: &[u16]);
@@ -55,6 +73,10 @@ pub struct Blind;
 
 impl<const W: usize> Observer<W> for Blind {
     const ON: bool = false;
+    fn restart(&mut self, _: u32) {}
+    fn wants(&mut self, _: Pc, _: u64) -> bool {
+        false
+    }
     fn access(&mut self, _: &Access<'_, W>) {}
     fn barrier(&mut self, _: &[u16], _: &[u16]) {}
     fn warp_sync(&mut self, _: u16, _: u64, _: u64, _: u64) {}

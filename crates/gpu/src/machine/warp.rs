@@ -5,9 +5,11 @@
 
 use super::alu::Lanes;
 use super::block::Env;
+use super::calls::Frame;
 use super::observe::{FaultKind, Observer};
 use super::ops::{Row, full};
 use super::program::{BarMode, CONST, Kind, LOCAL_WINDOW, NONE, Op, Pc, Program, SPECIAL, Special};
+use super::stack::Entry;
 
 /// Why a warp stopped running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,24 +29,6 @@ pub enum Stop {
     Abort,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    pc: Pc,
-    meet: Pc,
-    mask: u64,
-    call: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub struct Frame {
-    pub func: u32,
-    pub regs: u32,
-    pub preds: u32,
-    pub local: u32,
-    /// Index into `Program::calls` of the call that made it, NONE for the kernel.
-    pub site: u32,
-}
-
 /// A warp's whole state.
 pub struct Warp<const W: usize> {
     pub id: u16,
@@ -53,10 +37,10 @@ pub struct Warp<const W: usize> {
     pub specials: Vec<Row<W>>,
     pub local: Vec<Vec<u8>>,
     pub frames: Vec<Frame>,
-    stack: Vec<Entry>,
+    pub(super) stack: Vec<Entry>,
     pub pc: Pc,
     pub mask: u64,
-    meet: Pc,
+    pub(super) meet: Pc,
     /// Lanes that have not exited.
     pub live: u64,
     pub carry: u64,
@@ -64,7 +48,7 @@ pub struct Warp<const W: usize> {
     pub steps: u64,
     /// Operations times active lanes.
     pub lane_steps: u64,
-    backward: u32,
+    pub(super) backward: u32,
 }
 
 /// Does nothing but the kernel's end follow?
@@ -81,13 +65,6 @@ fn leads_to_exit(p: &Program, mut pc: Pc) -> bool {
     }
     false
 }
-
-/// Backward branches (all ones below a power of two) before lanes at a meeting point go on alone.
-const PATIENCE: u32 = 0x3fff;
-
-/// Deepest call nesting and largest local memory of a thread.
-const MAX_FRAMES: usize = 4096;
-const MAX_LOCAL: u32 = 64 << 20;
 
 impl<const W: usize> Warp<W> {
     pub fn new(p: &Program, id: u16, live: u64, specials: Vec<Row<W>>) -> Self {
@@ -120,7 +97,22 @@ impl<const W: usize> Warp<W> {
         w
     }
 
-    fn grow_local(&mut self, size: u32) {
+    /// Back to the start, for the same warp of another block.
+    pub fn restart(&mut self, p: &Program, live: u64) {
+        let f = &p.funcs[p.kernel_func as usize];
+        self.regs.truncate(f.regs as usize);
+        self.regs.fill([0; W]);
+        self.preds.truncate(f.preds as usize);
+        self.preds.fill(0);
+        self.local.iter_mut().for_each(|l| l.fill(0));
+        self.frames.truncate(1);
+        self.stack.clear();
+        (self.pc, self.mask, self.meet, self.live) = (f.entry, live, NONE, live);
+        (self.carry, self.steps, self.lane_steps, self.backward) = (0, 0, 0, 0);
+        self.set_frame(p);
+    }
+
+    pub(super) fn grow_local(&mut self, size: u32) {
         for l in &mut self.local {
             if l.len() < size as usize {
                 l.resize(size as usize, 0);
@@ -128,7 +120,7 @@ impl<const W: usize> Warp<W> {
         }
     }
 
-    fn set_frame(&mut self, p: &Program) {
+    pub(super) fn set_frame(&mut self, p: &Program) {
         let base = LOCAL_WINDOW | u64::from(self.frames.last().map_or(0, |f| f.local));
         for (s, row) in p.specials.iter().zip(&mut self.specials) {
             if *s == Special::Frame {
@@ -168,205 +160,6 @@ impl<const W: usize> Warp<W> {
             let base = self.frames.last().map_or(0, |f| f.preds);
             let p = &mut self.preds[(base + d) as usize];
             *p = (*p & !mask) | (bits & mask);
-        }
-    }
-
-    /// The side of the stack's top that still has lanes becomes current; false when none is left.
-    fn resume(&mut self, env: &mut Env<'_, W, impl Observer<W>>) -> bool {
-        loop {
-            let Some(e) = self.stack.pop() else {
-                return false;
-            };
-            if e.call {
-                self.leave_call(env, e.mask);
-            }
-            let mask = e.mask & self.live;
-            if mask != 0 {
-                (self.pc, self.meet, self.mask) = (e.pc, e.meet, mask);
-                return true;
-            }
-        }
-    }
-
-    /// Copies results to the caller and drops the callee's frame.
-    fn leave_call(&mut self, env: &mut Env<'_, W, impl Observer<W>>, mask: u64) {
-        let p = env.ctx.program;
-        let Some(f) = self.frames.pop() else { return };
-        let caller = self.frames.last().map_or(0, |f| f.local);
-        if f.site != NONE {
-            let info = &p.funcs[f.func as usize];
-            for (from, to) in info.rets.iter().zip(&p.calls[f.site as usize].rets) {
-                let n = from.1.min(to.1) as usize;
-                let (a, b) = ((f.local + from.0) as usize, (caller + to.0) as usize);
-                for l in (0..W).filter(|l| mask >> l & 1 == 1) {
-                    self.local[l].copy_within(a..a + n, b);
-                }
-            }
-        }
-        self.regs.truncate(f.regs as usize);
-        self.preds.truncate(f.preds as usize);
-        self.set_frame(p);
-    }
-
-    fn enter(
-        &mut self,
-        env: &mut Env<'_, W, impl Observer<W>>,
-        func: u32,
-        site: u32,
-        mask: u64,
-        next: Pc,
-    ) -> bool {
-        let p = env.ctx.program;
-        let info = &p.funcs[func as usize];
-        let caller = *self.frames.last().unwrap_or(&Frame {
-            func,
-            regs: 0,
-            preds: 0,
-            local: 0,
-            site: NONE,
-        });
-        let local = (caller.local + p.funcs[caller.func as usize].frame).next_multiple_of(16);
-        if self.frames.len() >= MAX_FRAMES || local + info.frame > MAX_LOCAL {
-            env.fault(FaultKind::StackOverflow, self.pc, self, mask, || {
-                format!("calls of `{}` nest {} deep", info.name, MAX_FRAMES)
-            });
-            return false;
-        }
-        self.grow_local(local + info.frame);
-        for l in (0..W).filter(|l| mask >> l & 1 == 1) {
-            let a = local as usize;
-            self.local[l][a..a + info.frame as usize].fill(0);
-            for (from, to) in p.calls[site as usize].args.iter().zip(&info.params) {
-                let n = from.1.min(to.1) as usize;
-                let (x, y) = ((caller.local + from.0) as usize, (local + to.0) as usize);
-                self.local[l].copy_within(x..x + n, y);
-            }
-        }
-        // The token waits with all lanes of the call; `rest` of an indirect call run theirs afterwards.
-        self.stack.push(Entry {
-            pc: next,
-            meet: self.meet,
-            mask,
-            call: true,
-        });
-        self.frames.push(Frame {
-            func,
-            regs: self.regs.len() as u32,
-            preds: self.preds.len() as u32,
-            local,
-            site,
-        });
-        self.regs
-            .resize(self.regs.len() + info.regs as usize, [0; W]);
-        self.preds.resize(self.preds.len() + info.preds as usize, 0);
-        self.set_frame(p);
-        (self.pc, self.meet, self.mask) = (info.entry, NONE, mask);
-        true
-    }
-
-    /// Both ways of a branch have lanes: wait with one, run the other.
-    fn part(&mut self, meet: Pc, taken: (Pc, u64), other: (Pc, u64)) {
-        if meet != NONE && meet != self.meet {
-            self.stack.push(Entry {
-                pc: meet,
-                meet: self.meet,
-                mask: self.mask,
-                call: false,
-            });
-        }
-        self.meet = meet;
-        let (first, second) = if taken.0 == meet {
-            (other, taken)
-        } else {
-            (taken, other)
-        };
-        if second.0 != meet {
-            self.stack.push(Entry {
-                pc: second.0,
-                meet,
-                mask: second.1,
-                call: false,
-            });
-        }
-        (self.pc, self.mask) = first;
-    }
-
-    fn brx(&mut self, env: &mut Env<'_, W, impl Observer<W>>, op: &Op, mask: u64) {
-        let p = env.ctx.program;
-        let table = &p.tables[op.d as usize];
-        let idx = *self.row(&env.ctx.consts, op.a);
-        let meet = p.meet[self.pc as usize];
-        let mut groups: Vec<(Pc, u64)> = Vec::new();
-        for l in (0..W).filter(|l| mask >> l & 1 == 1) {
-            let t = table
-                .get(idx[l] as u32 as usize)
-                .or(table.last())
-                .copied()
-                .unwrap_or(self.pc + 1);
-            match groups.iter_mut().find(|g| g.0 == t) {
-                Some(g) => g.1 |= 1 << l,
-                None => groups.push((t, 1 << l)),
-            }
-        }
-        if self.mask != mask {
-            groups.push((self.pc + 1, self.mask & !mask));
-        }
-        if let [(t, _)] = groups[..] {
-            self.pc = t;
-            return;
-        }
-        if meet != NONE && meet != self.meet {
-            self.stack.push(Entry {
-                pc: meet,
-                meet: self.meet,
-                mask: self.mask,
-                call: false,
-            });
-        }
-        self.meet = meet;
-        let last = groups.pop();
-        for g in groups {
-            if g.0 != meet {
-                self.stack.push(Entry {
-                    pc: g.0,
-                    meet,
-                    mask: g.1,
-                    call: false,
-                });
-            }
-        }
-        if let Some((t, m)) = last {
-            (self.pc, self.mask) = (t, m);
-        }
-    }
-
-    /// In the independent model a lane that waits for another lane of its warp must not starve it: the side next on
-    /// the stack, if it belongs to the same branch, gets its turn. After long patience, so do lanes that wait at the
-    /// meeting point; the two groups then meet at the next one.
-    fn rotate(&mut self) {
-        let Some(top) = self.stack.last().copied() else {
-            return;
-        };
-        let k = self.stack.len() - 1;
-        if !top.call && top.meet == self.meet && top.pc != self.meet {
-            self.stack[k] = Entry {
-                pc: self.pc,
-                meet: self.meet,
-                mask: self.mask,
-                call: false,
-            };
-            (self.pc, self.mask) = (top.pc, top.mask & self.live);
-        } else if !top.call && top.pc == self.meet && self.backward & PATIENCE == 0 {
-            let waiting = top.mask & self.live & !self.mask;
-            if waiting != 0 {
-                self.stack[k] = Entry {
-                    pc: self.pc,
-                    meet: top.meet,
-                    mask: self.mask,
-                    call: false,
-                };
-                (self.pc, self.meet, self.mask) = (top.pc, top.meet, waiting);
-            }
         }
     }
 
@@ -529,81 +322,6 @@ impl<const W: usize> Warp<W> {
             op: at,
             votes,
         }
-    }
-
-    fn call<O: Observer<W>>(
-        &mut self,
-        env: &mut Env<'_, W, O>,
-        op: &Op,
-        mask: u64,
-    ) -> Option<Stop> {
-        let p = env.ctx.program;
-        let next = self.pc + 1;
-        let site = op.d;
-        match &p.calls[site as usize].callee {
-            super::program::Callee::Func(f) => {
-                if self.mask != mask {
-                    // lanes whose guard is false wait behind the call
-                    self.stack.push(Entry {
-                        pc: next,
-                        meet: self.meet,
-                        mask: self.mask,
-                        call: false,
-                    });
-                    self.meet = next;
-                }
-                if !self.enter(env, *f, site, mask, next) {
-                    return Some(Stop::Abort);
-                }
-            }
-            super::program::Callee::Builtin(name) => {
-                let ok = super::builtins::call(env, self, name, &p.calls[site as usize], mask);
-                if !ok {
-                    return Some(Stop::Abort);
-                }
-                self.pc = next;
-            }
-            super::program::Callee::Row(r) => {
-                let targets = *self.row(&env.ctx.consts, *r);
-                let first = targets[mask.trailing_zeros() as usize];
-                let same = (0..W)
-                    .filter(|&l| mask >> l & 1 == 1 && targets[l] == first)
-                    .fold(0u64, |m, l| m | 1 << l);
-                let k = (first & 0xffff_ffff) as usize;
-                let good = first >> 56 == super::program::FUNC_WINDOW >> 56
-                    && p.funcs.get(k).is_some_and(|f| f.present);
-                if !good {
-                    env.fault(FaultKind::BadCall, self.pc, self, mask, || {
-                        format!("{first:#x} is not a function")
-                    });
-                    return Some(Stop::Abort);
-                }
-                // The other lanes wait behind the call (guard false) or at it (other target).
-                let idle = self.mask & !mask;
-                let rest = mask & !same;
-                if idle != 0 || rest != 0 {
-                    self.stack.push(Entry {
-                        pc: next,
-                        meet: self.meet,
-                        mask: self.mask,
-                        call: false,
-                    });
-                    self.meet = next;
-                    if rest != 0 {
-                        self.stack.push(Entry {
-                            pc: self.pc,
-                            meet: next,
-                            mask: rest,
-                            call: false,
-                        });
-                    }
-                }
-                if !self.enter(env, k as u32, site, same, next) {
-                    return Some(Stop::Abort);
-                }
-            }
-        }
-        None
     }
 
     /// All lanes of the warp that are still there.

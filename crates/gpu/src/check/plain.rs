@@ -1,0 +1,494 @@
+//! The checker for programs that only block-wide barriers order, in lockstep: most programs. Lines of grains instead
+//! of single cells; see `line` for the rules.
+
+use crate::machine::access::lanes;
+use crate::machine::program::{Kind as OpKind, Program, Scope, Strength};
+use crate::machine::{Access, Shape, What};
+use crate::ptx::Space;
+
+use super::line::{Clash, Kind, LINE, MAX_PC, Me, Sheet, Site, who};
+use super::log::{Actor, Log};
+use super::pages::{PAGE, PageCache, Pages};
+use super::race::Relation;
+use super::spin::Spin;
+
+/// Shadow of a page of global memory.
+#[derive(Debug)]
+pub struct Ground {
+    sheet: Sheet,
+    /// What was last written, once anything was.
+    values: Vec<u8>,
+}
+
+pub type GroundPages = Pages<Spin<Ground>>;
+
+impl Ground {
+    fn new(grain: u32) -> Spin<Ground> {
+        Spin::new(Ground {
+            sheet: Sheet::new((PAGE / u64::from(grain * LINE)) as usize, false),
+            values: Vec::new(),
+        })
+    }
+}
+
+/// Bytes of shadow for global memory.
+pub fn bytes(pages: &GroundPages) -> u64 {
+    pages.bytes(|p| {
+        let g = p.lock();
+        g.sheet.bytes() + g.values.len()
+    })
+}
+
+/// Do barriers alone order what this program does? (The caller has seen that there are no fences, named barriers or
+/// independent lanes.)
+pub fn fits(p: &Program, threads: u32) -> bool {
+    let fits = |o: &OpKind| match *o {
+        OpKind::Ld {
+            space,
+            ty,
+            n,
+            strength,
+            ..
+        }
+        | OpKind::St {
+            space,
+            ty,
+            n,
+            strength,
+        } => {
+            let local = matches!(space, Space::Shared | Space::Local | Space::Param);
+            ty.bytes() * u32::from(n) <= p.grain * LINE && (strength == Strength::Weak || local)
+        }
+        OpKind::Atom {
+            space, strength, ..
+        } => {
+            space == Space::Shared || matches!(strength, Strength::Relaxed(Scope::Gpu | Scope::Sys))
+        }
+        OpKind::CpAsync => 16 <= p.grain * LINE,
+        _ => true,
+    };
+    threads <= 1024 && p.ops.len() < MAX_PC && p.ops.iter().all(|o| fits(&o.kind))
+}
+
+fn kind(what: What) -> Kind {
+    match what {
+        What::Read => Kind::Read,
+        What::Write => Kind::Write,
+        What::Atomic => Kind::Atomic,
+    }
+}
+
+fn what(kind: Kind) -> What {
+    match kind {
+        Kind::Read => What::Read,
+        Kind::Write => What::Write,
+        Kind::Atomic => What::Atomic,
+    }
+}
+
+/// Lanes that lie side by side, or all at one place: first lane, how many elements, address of the first.
+struct Run {
+    lane: u32,
+    count: u32,
+    at: u64,
+}
+
+/// The runs of the lanes in `mask`.
+#[inline(always)]
+fn runs<const W: usize>(a: &Access<'_, W>, mask: u64, mut f: impl FnMut(Run)) {
+    let first = mask.trailing_zeros();
+    match a.shape {
+        Shape::Point => f(Run {
+            lane: first,
+            count: 1,
+            at: a.at(first as usize),
+        }),
+        Shape::Run => {
+            let mut rest = mask;
+            while rest != 0 {
+                let lane = rest.trailing_zeros();
+                let count = (!(rest >> lane)).trailing_zeros().min(64 - lane);
+                f(Run {
+                    lane,
+                    count,
+                    at: a.at(lane as usize),
+                });
+                rest &= !((u64::MAX >> (64 - count)) << lane);
+            }
+        }
+        Shape::Scattered => {
+            let mut run = Run {
+                lane: first,
+                count: 1,
+                at: a.at(first as usize),
+            };
+            let (mut last, mut still) = (run.at, false);
+            for l in lanes(mask & (mask - 1)) {
+                let at = a.at(l);
+                if at == last && (still || run.count == 1) {
+                    still = true;
+                } else if at == last + u64::from(a.size)
+                    && !still
+                    && l as u32 == run.lane + run.count
+                {
+                    run.count += 1;
+                } else {
+                    f(std::mem::replace(
+                        &mut run,
+                        Run {
+                            lane: l as u32,
+                            count: 1,
+                            at,
+                        },
+                    ));
+                    still = false;
+                }
+                last = at;
+            }
+            f(run);
+        }
+    }
+}
+
+/// A part of a run that lies in one line.
+struct Piece {
+    line: usize,
+    mask: u32,
+    site: Site,
+}
+
+/// How the accesses of an instruction are cut: its place, its kind, and grains by powers of two.
+#[derive(Clone, Copy)]
+struct Cut {
+    pc: u32,
+    kind: Kind,
+    /// Bytes of a grain, and grains of an element.
+    shift: u32,
+    power: u32,
+}
+
+impl Cut {
+    /// The pieces of a run; `at` is its offset from where the lines begin.
+    #[inline(always)]
+    fn pieces(self, run: &Run, at: u64, mut f: impl FnMut(Piece)) {
+        let mut grain = (at >> self.shift) as u32;
+        if run.count == 1 {
+            // An element is aligned, so it lies in one line.
+            f(Piece {
+                line: (grain / LINE) as usize,
+                mask: (u32::MAX >> (LINE - (1 << self.power))) << (grain % LINE),
+                site: Site::single(self.pc, self.kind, run.lane),
+            });
+            return;
+        }
+        let mut left = run.count << self.power;
+        let mut lane = run.lane;
+        while left > 0 {
+            let first = grain % LINE;
+            let n = left.min(LINE - first);
+            f(Piece {
+                line: (grain / LINE) as usize,
+                mask: (u32::MAX >> (LINE - n)) << first,
+                site: Site::new(self.pc, self.kind, self.power, lane, first),
+            });
+            grain += n;
+            left -= n;
+            lane += n >> self.power;
+        }
+    }
+}
+
+/// The part of a lane's value that lies `off` bytes into its access.
+#[inline(always)]
+pub fn value_at<const W: usize>(
+    a: &Access<'_, W>,
+    lane: usize,
+    off: u32,
+    grain: u32,
+) -> Option<u64> {
+    let n = a.values.len() as u32;
+    let each = a.size.checked_div(n)?;
+    let v = a.values[((off / each) as usize).min(a.values.len() - 1)][lane];
+    let v = v >> ((off % each) * 8);
+    Some(if grain >= 8 {
+        v
+    } else {
+        v & ((1 << (grain * 8)) - 1)
+    })
+}
+
+fn stored(m: &[u8], at: usize, grain: u32) -> Option<u64> {
+    let mut b = [0u8; 8];
+    let n = grain.min(8) as usize;
+    b[..n].copy_from_slice(m.get(at..at + n)?);
+    Some(u64::from_le_bytes(b))
+}
+
+/// A clash with what the report needs of it.
+struct Found {
+    clash: Clash,
+    mine: Site,
+    addr: u64,
+    same: bool,
+}
+
+/// Watches one block.
+pub struct Plain {
+    grain: u32,
+    shift: u32,
+    sheet: Sheet,
+    cache: PageCache<Spin<Ground>>,
+    found: Vec<Found>,
+}
+
+impl Plain {
+    pub fn new(shared_bytes: u32, grain: u32) -> Plain {
+        Plain {
+            grain,
+            shift: grain.trailing_zeros(),
+            sheet: Sheet::new(shared_bytes.div_ceil(grain * LINE) as usize, true),
+            cache: PageCache::default(),
+            found: Vec::new(),
+        }
+    }
+
+    pub fn restart(&mut self) {
+        self.sheet.clear();
+    }
+
+    pub fn shadow_bytes(&self) -> usize {
+        self.sheet.bytes()
+    }
+
+    fn cut<const W: usize>(&self, a: &Access<'_, W>) -> Cut {
+        Cut {
+            pc: a.pc,
+            kind: kind(a.what),
+            shift: self.shift,
+            power: (a.size >> self.shift).trailing_zeros(),
+        }
+    }
+
+    /// Shared memory.
+    #[inline(always)]
+    pub fn shared<const W: usize>(&mut self, a: &Access<'_, W>, mask: u64, me: &Me, log: &mut Log) {
+        let cut = self.cut(a);
+        let mut sheet = std::mem::take(&mut self.sheet);
+        runs(a, mask, |run| {
+            cut.pieces(&run, run.at, |p| {
+                sheet.touch(p.line, p.mask, me, cut.kind, p.site, &mut |clash| {
+                    let addr = u64::from(p.line as u32 * LINE + clash.grain) << cut.shift;
+                    let old = stored(a.before, addr as usize, self.grain);
+                    self.clash(a, clash, p.site, addr, old);
+                });
+            });
+        });
+        self.sheet = sheet;
+        self.finish(a, mask, me, Space::Shared, log);
+    }
+
+    /// Global memory, page by page.
+    #[inline(always)]
+    pub fn global<const W: usize>(
+        &mut self,
+        a: &Access<'_, W>,
+        mask: u64,
+        me: &Me,
+        pages: &GroundPages,
+        log: &mut Log,
+    ) {
+        let cut = self.cut(a);
+        let grain = self.grain;
+        let mut cache = std::mem::take(&mut self.cache);
+        let mut rest = mask;
+        while rest != 0 {
+            let number = a.at(rest.trailing_zeros() as usize) / PAGE;
+            let here = on_page(a, rest, number);
+            rest &= !here;
+            let Some(page) = cache.get(pages, number, || Ground::new(grain)) else {
+                break;
+            };
+            let mut page = page.lock();
+            let Ground { sheet, values } = &mut *page;
+            runs(a, here, |run| {
+                let at = run.at % PAGE;
+                cut.pieces(&run, at, |p| {
+                    sheet.touch(p.line, p.mask, me, cut.kind, p.site, &mut |clash| {
+                        let off = u64::from(p.line as u32 * LINE + clash.grain) << cut.shift;
+                        let old = stored(values, off as usize, grain);
+                        self.clash(a, clash, p.site, number * PAGE + off, old);
+                    });
+                });
+                if cut.kind == Kind::Write {
+                    keep(a, &run, at as usize, values);
+                }
+            });
+        }
+        self.cache = cache;
+        self.finish(a, mask, me, Space::Global, log);
+    }
+
+    #[cold]
+    fn clash<const W: usize>(
+        &mut self,
+        a: &Access<'_, W>,
+        clash: Clash,
+        mine: Site,
+        addr: u64,
+        old: Option<u64>,
+    ) {
+        let writes = a.what == What::Write && clash.site.what() == Kind::Write;
+        let lane = mine.lane(clash.grain) as usize;
+        let off = addr.wrapping_sub(a.at(lane)) as u32;
+        let same = writes && old.is_some() && value_at(a, lane, off, self.grain) == old;
+        self.found.push(Found {
+            clash,
+            mine,
+            addr,
+            same,
+        });
+    }
+
+    /// Reports what was found, and what two lanes of one write did to each other.
+    #[inline(always)]
+    fn finish<const W: usize>(
+        &mut self,
+        a: &Access<'_, W>,
+        mask: u64,
+        me: &Me,
+        space: Space,
+        log: &mut Log,
+    ) {
+        if !self.found.is_empty() {
+            self.report(a.pc, a.what, me, space, log);
+        }
+        if a.what == What::Write && a.shape != Shape::Run {
+            twins(a, mask, |x, y, same| {
+                let (block, phase, warp) = who(me.key);
+                let actor = |lane: usize| Actor {
+                    block,
+                    phase,
+                    warp,
+                    lane: lane as u32,
+                    pc: a.pc,
+                    what: a.what,
+                };
+                let pair = (actor(x), actor(y));
+                log.race(
+                    pair,
+                    space,
+                    Relation::SameInstruction,
+                    same,
+                    a.at(x),
+                    a.size,
+                );
+            });
+        }
+    }
+
+    #[cold]
+    fn report(&mut self, pc: u32, doing: What, me: &Me, space: Space, log: &mut Log) {
+        let (block, phase, warp) = who(me.key);
+        for f in self.found.drain(..) {
+            let (b, p, w) = who(f.clash.key);
+            let earlier = Actor {
+                block: b,
+                phase: p,
+                warp: w,
+                lane: f.clash.site.lane(f.clash.grain),
+                pc: f.clash.site.pc(),
+                what: what(f.clash.site.what()),
+            };
+            let mine = Actor {
+                block,
+                phase,
+                warp,
+                lane: f.mine.lane(f.clash.grain),
+                pc,
+                what: doing,
+            };
+            let relation = if b == block {
+                Relation::Warps
+            } else {
+                Relation::Blocks
+            };
+            log.race((earlier, mine), space, relation, f.same, f.addr, self.grain);
+        }
+    }
+}
+
+/// The lanes whose address is on a page.
+#[inline(always)]
+fn on_page<const W: usize>(a: &Access<'_, W>, mask: u64, number: u64) -> u64 {
+    let last = 63 - mask.leading_zeros() as usize;
+    if a.shape != Shape::Scattered && a.at(last) / PAGE == number {
+        return mask;
+    }
+    let mut here = 0u64;
+    for l in 0..W {
+        here |= u64::from(a.at(l) / PAGE == number) << l;
+    }
+    here & mask
+}
+
+/// Keeps the values of a write for whoever writes next.
+#[inline(always)]
+fn keep<const W: usize>(a: &Access<'_, W>, run: &Run, at: usize, values: &mut Vec<u8>) {
+    if values.is_empty() {
+        values.resize(PAGE as usize, 0);
+    }
+    let (first, n) = (run.lane as usize, run.count as usize);
+    let Some(each) = a.size.checked_div(a.values.len() as u32) else {
+        return;
+    };
+    let each = each as usize;
+    let dst = &mut values[at..at + n * a.size as usize];
+    if let ([row], 4) = (a.values, each) {
+        for (d, v) in dst.chunks_exact_mut(4).zip(&row[first..first + n]) {
+            d.copy_from_slice(&(*v as u32).to_le_bytes());
+        }
+        return;
+    }
+    for (k, lane) in dst.chunks_exact_mut(a.size as usize).enumerate() {
+        for (d, row) in lane.chunks_exact_mut(each).zip(a.values) {
+            d.copy_from_slice(&row[first + k].to_le_bytes()[..each]);
+        }
+    }
+}
+
+/// Algorithm 2: pairs of lanes of one write that meet at one address, each with the last lane before it.
+#[inline(always)]
+pub fn twins<const W: usize>(a: &Access<'_, W>, mask: u64, mut f: impl FnMut(usize, usize, bool)) {
+    if mask & (mask - 1) == 0 || rising(a, mask) {
+        return;
+    }
+    // Lane + 1 by address; as many free places as taken ones, so that searches are short.
+    let mut seen = [0u8; 128];
+    for l in lanes(mask) {
+        let at = a.at(l);
+        let mut h = ((at / u64::from(a.size)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 57) as usize;
+        loop {
+            match seen[h] {
+                0 => break,
+                k if a.at(usize::from(k) - 1) == at => {
+                    let x = usize::from(k) - 1;
+                    let same = !a.values.is_empty() && a.values.iter().all(|v| v[x] == v[l]);
+                    f(x, l, same);
+                    break;
+                }
+                _ => h = (h + 1) % 128,
+            }
+        }
+        seen[h] = l as u8 + 1;
+    }
+}
+
+/// Every lane is above the last: no two can meet.
+fn rising<const W: usize>(a: &Access<'_, W>, mask: u64) -> bool {
+    let mut next = 0u64;
+    lanes(mask).all(|l| {
+        let ok = a.at(l) >= next;
+        next = a.at(l) + 1;
+        ok
+    })
+}
