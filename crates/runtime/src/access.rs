@@ -7,6 +7,7 @@ use crate::finding;
 use crate::history::{Place, SlotHistory, Touch};
 use crate::loss::Loss;
 use crate::pages::Owners;
+use crate::record;
 use crate::runtime::Runtime;
 use crate::shadow::{REGION, Shadow};
 use crate::strand::Strand;
@@ -40,6 +41,9 @@ fn ignored(s: &Strand, touch: Touch) -> bool {
 /// `s` touches `[addr, addr + size)` at `pc`.
 #[inline]
 pub fn access(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touch, pc: u64) {
+    if s.recording() {
+        return record::touch(rt, s, addr, size, touch, pc);
+    }
     if ignored(s, touch) {
         return;
     }
@@ -303,6 +307,9 @@ fn found(rt: &Runtime, s: &mut Strand, addr: usize, new: Entry) {
 
 /// A range that does not fit one cell. All its cells share one number.
 pub fn range(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touch, place: Place) {
+    if s.recording() {
+        return record::touch(rt, s, addr, size, touch, place.pc());
+    }
     if size == 0 || ignored(s, touch) {
         return;
     }

@@ -26,6 +26,7 @@ use std_alloc::vec::Vec;
 use crate::cell;
 use crate::history::{CHUNK, CHUNK_BITS, Named};
 use crate::marks;
+use crate::record;
 use crate::runtime::Runtime;
 use crate::strand::Strand;
 use crate::sync::{Locked, SpinLock};
@@ -69,7 +70,8 @@ impl Collector {
     /// Collects if it is due and nobody else does. The caller must be inside the runtime and hold none of its locks.
     #[inline]
     pub fn maybe_collect(&self, rt: &Runtime, me: Option<&Strand>) {
-        if remembered(rt) >= self.due_at.load(Ordering::Relaxed) {
+        // A recording names call stacks for good.
+        if record::arena().is_none() && remembered(rt) >= self.due_at.load(Ordering::Relaxed) {
             self.collect_now(rt, me);
         }
     }

@@ -14,6 +14,7 @@ use hashbrown::HashTable;
 use std_alloc::collections::VecDeque;
 use std_alloc::vec::Vec;
 
+use crate::record;
 use crate::sync::{Locked, SpinLock};
 
 /// A call stack: the number of its node in the tree of stacks.
@@ -235,7 +236,9 @@ impl Stacks {
 
     /// The stack of a call from `pc` in stack `caller`.
     pub fn push(&self, caller: StackId, pc: u64) -> StackId {
-        StackId(self.nodes.number([caller.0 as u64, pc]))
+        let stack = StackId(self.nodes.number([caller.0 as u64, pc]));
+        record::node(stack, caller, pc);
+        stack
     }
 
     /// The program counters of a stack, innermost first.

@@ -40,6 +40,7 @@ pub mod options;
 pub mod ordering;
 pub mod owner;
 pub mod pages;
+pub mod record;
 pub mod runtime;
 pub mod shadow;
 pub mod signal_state;

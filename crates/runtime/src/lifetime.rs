@@ -8,6 +8,7 @@ use crate::history::{Place, Touch};
 use crate::lock_order;
 use crate::locking;
 use crate::pages::PAGE_BITS;
+use crate::record::acts;
 use crate::runtime::Runtime;
 use crate::shadow::Shadow;
 use crate::strand::Strand;
@@ -47,6 +48,10 @@ pub fn given_up(rt: &Runtime, s: &mut Strand, start: usize, size: usize, pc: u64
         return;
     }
     s.enter();
+    if s.recording() {
+        let at = s.stack_at(rt, pc);
+        acts::given_up(s, start, size, at);
+    }
     let place = Place::new(pc, Touch::Free, size as u64);
     let end = start + size;
     let mut at = start;

@@ -19,6 +19,7 @@ use crate::intern::StackId;
 use crate::lock_order;
 use crate::locks::Mode;
 use crate::misuse;
+use crate::record::acts;
 use crate::runtime::Runtime;
 use crate::strand::Strand;
 use crate::syncvar::{Kind, State, SyncId, SyncVar};
@@ -80,6 +81,7 @@ pub fn took(
     got: Got,
     at: StackId,
 ) {
+    acts::prepare(s);
     let var = rt.syncs.get(s, addr, kind);
     let (id, first) = match note_taken(rt, s, var, addr, kind, mode, at) {
         Some(noted) => noted,
@@ -118,7 +120,7 @@ fn note_taken(
         if state.usage().destroyed.is_some() {
             return None;
         }
-        if s.ignore_sync == 0 {
+        if s.ignore_sync == 0 && !s.recording() {
             state.acquire(rt, s);
             if mode == Mode::Exclusive && has_readers(kind) {
                 state.acquire_readers(rt, s);
@@ -138,6 +140,9 @@ fn note_taken(
             }
             Mode::Shared => share(&mut usage.sharers, me),
         };
+        if first && s.recording() && s.ignore_sync == 0 {
+            acts::took(s, id, kind, addr, mode, at);
+        }
         Some((id, first))
     })
 }
@@ -228,6 +233,7 @@ pub fn giving_seen(
     at: StackId,
     unseen: Unseen,
 ) -> Gave {
+    acts::prepare(s);
     let var = rt.syncs.get(s, addr, kind);
     let me = s.thread;
     let (id, gave, mode, odd) = var.with(|state| {
@@ -244,7 +250,11 @@ pub fn giving_seen(
                 usage.readers.clear();
             }
             if s.ignore_sync == 0 {
-                state.release_store(s);
+                if s.recording() {
+                    acts::gave(s, id, kind, addr, Mode::Exclusive, at);
+                } else {
+                    state.release_store(s);
+                }
             }
             return (id, Gave::All, Mode::Exclusive, odd);
         }
@@ -252,7 +262,11 @@ pub fn giving_seen(
             None => (id, Gave::Wrong, Mode::Shared, odd),
             Some(left) => {
                 if s.ignore_sync == 0 {
-                    state.release_reader(s);
+                    if !s.recording() {
+                        state.release_reader(s);
+                    } else if left == 0 {
+                        acts::gave(s, id, kind, addr, Mode::Shared, at);
+                    }
                 }
                 (
                     id,

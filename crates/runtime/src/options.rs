@@ -29,6 +29,8 @@ pub struct Options {
     pub halt_on_error: Switch,
     pub stats: Switch,
     pub exitcode: AtomicI32,
+    /// The descriptor of the frames to record into; below 0 to check here.
+    pub record: AtomicI32,
 }
 
 impl Options {
@@ -44,6 +46,7 @@ impl Options {
             halt_on_error: Switch::new(false),
             stats: Switch::new(false),
             exitcode: AtomicI32::new(1),
+            record: AtomicI32::new(-1),
         }
     }
 
@@ -64,6 +67,13 @@ impl Options {
                 b"signal_unsafe" => &self.signal_unsafe,
                 b"halt_on_error" => &self.halt_on_error,
                 b"stats" => &self.stats,
+                b"record" => {
+                    let digits = core::str::from_utf8(value).unwrap_or("");
+                    if let Ok(fd) = digits.parse() {
+                        self.record.store(fd, Ordering::Relaxed);
+                    }
+                    continue;
+                }
                 b"exitcode" => {
                     let digits = core::str::from_utf8(value).unwrap_or("");
                     if let Ok(code) = digits.parse() {

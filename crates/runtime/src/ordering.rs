@@ -24,6 +24,7 @@ use core::sync::atomic::Ordering;
 
 use crate::access::{self, leave};
 use crate::history::Touch;
+use crate::record::atomics;
 use crate::runtime::Runtime;
 use crate::strand::Strand;
 use crate::syncvar::{Kind, State};
@@ -50,6 +51,10 @@ impl Order {
     #[inline(always)]
     pub fn releases(self) -> bool {
         matches!(self.0, RELEASE | ACQ_REL | SEQ_CST)
+    }
+    #[inline(always)]
+    pub fn is_seq_cst(self) -> bool {
+        self.0 == SEQ_CST
     }
     /// How the program's own store must be done.
     #[inline(always)]
@@ -83,6 +88,9 @@ pub fn load<T>(
     pc: u64,
     raw: impl Fn() -> T,
 ) -> T {
+    if s.recording() {
+        return atomics::load(rt, s, addr, order, size, pc, raw);
+    }
     // Looking for the object takes a lock, which no signal handler must find taken by its own thread.
     s.enter();
     if rt.syncs.find(s, addr).is_none() {
@@ -116,6 +124,9 @@ pub fn store(
     pc: u64,
     raw: impl FnOnce(),
 ) {
+    if s.recording() {
+        return atomics::store(rt, s, addr, order, size, pc, raw);
+    }
     s.enter();
     let var = rt.syncs.get(s, addr, Kind::Atomic);
     access::access(rt, s, addr, size, Touch::AtomicWrite, pc);
@@ -143,6 +154,9 @@ pub fn modify<T>(
     pc: u64,
     raw: impl FnOnce() -> (T, bool),
 ) -> T {
+    if s.recording() {
+        return atomics::modify(rt, s, addr, order, failed, size, pc, raw);
+    }
     s.enter();
     let var = rt.syncs.get(s, addr, Kind::Atomic);
     let value = var.with(|state| {
@@ -167,6 +181,9 @@ pub fn modify<T>(
 
 /// A fence between threads.
 pub fn fence(rt: &Runtime, s: &mut Strand, order: Order) {
+    if s.recording() {
+        return atomics::fence(s, order);
+    }
     s.enter();
     if order.acquires() {
         let seen = core::mem::take(&mut s.acquirable);

@@ -15,6 +15,7 @@ use crate::history::{self, CHUNK, Chunk, Place, Record, SlotHistory, SyncEvent, 
 use crate::intern::{LockSetId, StackId};
 use crate::locks::{HeldLock, Mode};
 use crate::loss::Loss;
+use crate::record::{self, Recorder};
 use crate::runtime::Runtime;
 use crate::signal_state::{Kept, Mark, Running};
 use crate::syncvar::{SyncId, SyncVar};
@@ -102,6 +103,8 @@ pub struct Strand {
     /// Words that name common lists in which the present step has a plain read of all 8 bytes; 0 if none is known.
     pub read_lists: [u64; READ_LISTS],
     // ---- the rest ----
+    /// Where what the strand does is written down, in a program that only records; then there is no `table`.
+    pub(crate) recorder: *mut Recorder,
     /// One of `read_lists` is set.
     read_lists_set: bool,
     /// The first number of the present step.
@@ -215,6 +218,7 @@ impl Strand {
             frames_known: core::ptr::null_mut(),
             frames_base: core::ptr::null_mut(),
             read_lists: [0; READ_LISTS],
+            recorder: core::ptr::null_mut(),
             read_lists_set: false,
             step_first: 0,
             seq: 0,
@@ -295,13 +299,16 @@ impl Strand {
         // A slot that had another owner: what this strand publishes must not pass for what that one published.
         strand.learned(rt);
         strand.begin_step();
+        if let Some(arena) = record::arena() {
+            Recorder::attach(&mut strand, arena);
+        }
         strand
     }
 
     /// Is this the strand of a thread that has none?
     #[inline(always)]
     pub fn is_nobody(&self) -> bool {
-        self.table.is_null()
+        self.table.is_null() && self.history.is_none()
     }
 
     // ---- inside and outside ----
@@ -325,6 +332,9 @@ impl Strand {
     /// What came before this is published: later accesses need numbers of their own.
     #[inline]
     pub fn begin_step(&mut self) {
+        if let Some(recorder) = self.recorder() {
+            return recorder.new_step();
+        }
         if self.seq >= SEQ_MAX {
             sys::die("a thread made more than 68 thousand million recorded accesses");
         }
@@ -651,6 +661,9 @@ impl Strand {
     /// Notes a synchronization for timelines.
     #[inline(always)]
     pub fn note(&mut self, what: &'static str, object: SyncId, stack: StackId) {
+        if self.recording() {
+            return;
+        }
         // Reading the counter costs as much as all the rest: an unlock follows its lock closely enough, and so do a few
         // locks each other while nothing comes from another strand.
         self.notes = self.notes.wrapping_add(1);

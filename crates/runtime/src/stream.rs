@@ -106,6 +106,21 @@ impl Stream {
         }
     }
 
+    /// Is the collector there no more?
+    pub fn peer_gone(&self) -> bool {
+        const POLL: usize = 7;
+        const POLLHUP: u16 = 0x10;
+        const POLLRDHUP: u16 = 0x2000;
+        let fd = self.fd.load(Ordering::Acquire);
+        if fd < 0 {
+            return fd == NOBODY;
+        }
+        let mut poll = (fd, POLLRDHUP, 0u16);
+        // SAFETY: one `struct pollfd`, laid out as C has it: an int and two shorts.
+        let n = unsafe { sys::syscall(POLL, [&raw mut poll as usize, 1, 0, 0, 0, 0]) };
+        n > 0 && poll.2 & (POLLHUP | POLLRDHUP) != 0
+    }
+
     fn greet(&self, rt: &Runtime) {
         let mut out = Json::new();
         out.event("start")

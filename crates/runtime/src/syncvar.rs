@@ -14,6 +14,7 @@ use std_alloc::vec::Vec;
 
 use crate::clock::Clock;
 use crate::intern::StackId;
+use crate::record::acts;
 use crate::runtime::Runtime;
 use crate::strand::Strand;
 use crate::sync::{BriefLock, Locked, SpinLock};
@@ -70,6 +71,8 @@ impl Kind {
 pub struct State {
     pub kind: Kind,
     pub id: SyncId,
+    /// Where the object is.
+    pub addr: usize,
     /// What was released into the object.
     pub clock: Clock,
     /// If set, `clock` is exactly what that slot published at that number.
@@ -100,6 +103,8 @@ pub struct Usage {
     pub arrived: u32,
     pub parties: u32,
     pub round: u32,
+    /// More threads came than a round takes: rounds cannot be told apart any more.
+    pub crowded: bool,
 }
 
 impl Usage {
@@ -177,7 +182,9 @@ impl State {
     /// The strand learns what was released into the object.
     #[inline]
     pub fn acquire(&mut self, rt: &Runtime, s: &mut Strand) {
-        if !self.known_to(s) && s.clock.join(&self.clock) {
+        if s.recording() {
+            acts::acquired(s, self);
+        } else if !self.known_to(s) && s.clock.join(&self.clock) {
             s.learned(rt);
         }
     }
@@ -203,6 +210,7 @@ impl State {
         *self = State {
             kind,
             id,
+            addr: self.addr,
             clock: core::mem::take(&mut self.clock),
             last: None,
             more: None,
@@ -225,6 +233,9 @@ impl State {
     /// The object forgets what it held and gets what the strand knows now.
     #[inline]
     pub fn release_store(&mut self, s: &mut Strand) {
+        if s.recording() {
+            return acts::replaced(s, self);
+        }
         match self.last {
             Some((slot, seq)) if slot == s.slot && seq >= s.learned_at => {
                 self.clock.set(slot, s.seq)
@@ -238,6 +249,9 @@ impl State {
     /// The object gets what the strand knows now, beside what it held.
     #[inline]
     pub fn release(&mut self, s: &mut Strand) {
+        if s.recording() {
+            return acts::released(s, self);
+        }
         if self.known_to(s) || s.clock.covers(&self.clock) {
             return self.release_store(s);
         }
@@ -410,7 +424,10 @@ impl SyncVars {
             self.name(addr, kind, StackId(0))
         };
         // The clock keeps its memory: objects with a count in them come and go.
-        var.with(|state| state.renew(kind, id));
+        var.with(|state| {
+            state.addr = addr;
+            state.renew(kind, id);
+        });
         var
     }
 

@@ -29,6 +29,7 @@ use crate::clock::Clock;
 use crate::history::SLOTS;
 use crate::intern::StackId;
 use crate::loss::Loss;
+use crate::record::acts;
 use crate::runtime::Runtime;
 use crate::strand::Strand;
 use crate::sync::{Locked, SpinLock};
@@ -293,6 +294,7 @@ impl Threads {
     pub unsafe fn end(&self, s: *mut Strand) {
         // SAFETY: by the contract we alone have it.
         let mut strand = unsafe { Box::from_raw(s) };
+        acts::ended(&mut strand);
         let end = strand.published().clone();
         let (id, slot, seq) = (strand.thread, strand.slot, strand.seq);
         self.with(id, |t| {
@@ -325,6 +327,7 @@ impl Threads {
 
     /// `s` waited for the end of `id`: it knows now all that the other did.
     pub fn join(&self, rt: &Runtime, s: &mut Strand, id: ThreadId) {
+        acts::joined(s, id);
         let end = self.with(id, |t| {
             t.fate = Fate::Joined;
             core::mem::take(&mut t.end)

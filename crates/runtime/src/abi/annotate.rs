@@ -6,8 +6,10 @@ use core::ffi::{c_char, c_int, c_long, c_void};
 
 use crate::abi::api::{acquire, release};
 use crate::abi::{java, own_locks, tls};
+use crate::access;
 use crate::locking::Got;
 use crate::locks::Mode;
+use crate::record::{MemoryKind, acts};
 use crate::runtime::RT;
 use crate::strand::Strand;
 use crate::sys;
@@ -133,6 +135,11 @@ fn benign(start: *const c_void, size: usize) {
     if let Some(s) = tls::me() {
         s.enter();
         RT.exempt.add(start as usize, size);
+        if let Some(s) = tls::me() {
+            s.enter();
+            acts::memory(s, MemoryKind::Exempt, start as usize, size.max(1));
+            access::leave(s);
+        }
         crate::access::leave(s);
     }
 }

@@ -5,6 +5,7 @@ use core::ffi::{c_char, c_uint, c_void};
 use crate::abi::api::here;
 use crate::abi::tls;
 use crate::access::leave;
+use crate::record::acts;
 use crate::runtime::RT;
 use crate::strand::Strand;
 use crate::sys;
@@ -19,7 +20,10 @@ with_caller! {
         let Some((s, at)) = here() else { return core::ptr::null_mut() };
         RT.collector.maybe_collect(&RT, Some(s));
         let id = RT.threads.create(&RT, Some(s), Sort::Fiber, at);
+        acts::forked(s, id, at);
         let fiber: *mut Strand = RT.threads.begin(&RT, id);
+        // SAFETY: just made, and nobody else has it yet.
+        acts::begun(unsafe { &mut *fiber });
         let os = s.os;
         // SAFETY: just made, and nobody else has it yet.
         unsafe { (*fiber).os = os };
@@ -44,7 +48,9 @@ with_caller! {
         // SAFETY: a fiber of the program, which no thread runs now.
         let next = unsafe { &mut *fiber.cast::<Strand>() };
         if flags & NO_SYNC == 0 {
-            if next.clock.join(s.published()) {
+            if s.recording() {
+                acts::handed_over(s, next);
+            } else if next.clock.join(s.published()) {
                 next.learned(&RT);
             }
             s.begin_step();

@@ -8,6 +8,7 @@ use crate::access::leave;
 use crate::lifetime;
 use crate::locking::{self, Got};
 use crate::locks::Mode;
+use crate::record::{MemoryKind, acts};
 use crate::runtime::RT;
 use crate::syncvar::Kind;
 use crate::with_caller;
@@ -16,6 +17,7 @@ use crate::with_caller;
 pub fn fresh(start: usize, size: usize) {
     if let Some((s, at)) = here() {
         lifetime::forget(&RT, start, size);
+        acts::fresh(s, start, size, MemoryKind::Other, at);
         RT.syncs
             .remove_range(start, size, |var| locking::memory_gone(&RT, s, var, at));
         leave(s);

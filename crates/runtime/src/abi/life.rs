@@ -7,6 +7,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use crate::abi::tls;
 use crate::intern::StackId;
 use crate::json::Json;
+use crate::record;
 use crate::runtime::RT;
 use crate::sys;
 use crate::threads::Sort;
@@ -54,6 +55,7 @@ pub fn start() {
     crate::interpose::threads::adopt_os_thread(s);
     tls::set(s);
     RT.stream.start(&RT);
+    record::start_if_asked(&RT, s);
     crate::interpose::exit::belong_here();
     crate::interpose::fork::watch();
     crate::interpose::signals::watch_fatal();
@@ -78,6 +80,7 @@ pub fn finish() -> Option<i32> {
     if !RT.started.load(Ordering::Acquire) || FINISHED.swap(true, Ordering::AcqRel) {
         return None;
     }
+    record::finish();
     let s = tls::me();
     if let Some(s) = s {
         s.enter();

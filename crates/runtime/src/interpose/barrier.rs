@@ -10,6 +10,7 @@ use crate::access::{self, leave};
 use crate::history::Touch;
 use crate::interpose;
 use crate::locking;
+use crate::record::acts;
 use crate::runtime::RT;
 use crate::syncvar::Kind;
 
@@ -66,8 +67,19 @@ interpose! {
         let (id, round, gone) = var.with(|state| {
             let id = locking::settle(&RT, state, barrier as usize, Kind::Barrier);
             let usage = state.usage();
-            (id, usage.arrive(s), usage.destroyed.is_some())
+            let phase = usage.round as u64;
+            let crowded = usage.parties == 0 || usage.waiters >= usage.parties;
+            usage.crowded |= crowded;
+            let round = usage.arrive(s);
+            if s.recording() {
+                acts::arrived(s, id, barrier as usize, phase, at);
+                if usage.crowded {
+                    acts::crowded(s, barrier as usize);
+                }
+            }
+            (id, (round, phase), usage.destroyed.is_some())
         });
+        let (round, phase) = round;
         if gone {
             locking::used_after_destroy(&RT, s, var, barrier as usize, Kind::Barrier, at);
         }
@@ -76,10 +88,18 @@ interpose! {
         // SAFETY: the program's own call.
         let result = unsafe { real(barrier) };
         s.enter();
-        if (result == 0 || result == SERIAL) && s.clock.join(&round.lock()) {
+        let passed = result == 0 || result == SERIAL;
+        if passed && !s.recording() && s.clock.join(&round.lock()) {
             s.learned(&RT);
         }
         var.with(|state| {
+            let crowded = state.usage().crowded;
+            if passed && s.recording() {
+                acts::left(s, id, barrier as usize, phase, at);
+                if crowded {
+                    acts::left_crowd(s, barrier as usize);
+                }
+            }
             if state.id == id {
                 let usage = state.usage();
                 usage.waiters = usage.waiters.saturating_sub(1);

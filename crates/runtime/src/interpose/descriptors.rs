@@ -15,8 +15,10 @@ use hashbrown::HashTable;
 
 use crate::access::leave;
 use crate::history::Touch;
+use crate::intern::StackId;
 use crate::interpose::Call;
 use crate::lifetime;
+use crate::record::{MemoryKind, acts};
 use crate::runtime::RT;
 use crate::strand::Strand;
 use crate::sync::{Locked, SpinLock};
@@ -333,6 +335,7 @@ fn forget(call: &mut Call, fd: c_int) {
     if let (Some(s), true) = (call.strand(), (fd as usize) < MOST) {
         s.enter();
         lifetime::forget(&RT, fd as usize, 1);
+        acts::fresh(s, fd as usize, 1, MemoryKind::Other, StackId(0));
         leave(s);
     }
 }

@@ -9,6 +9,7 @@ use crate::interpose;
 use crate::interpose::Call;
 use crate::locking;
 use crate::modules;
+use crate::record::{MemoryKind, acts};
 use crate::runtime::RT;
 
 /// Tells the stream of libraries that it does not know, if it listens already.
@@ -58,6 +59,7 @@ interpose! {
                 RT.shadow.clear(start as usize, (end - start) as usize);
                 RT.syncs.remove_range(start as usize, (end - start) as usize, |var| locking::memory_gone(&RT, s, var, at));
                 RT.modules.unmapped(start, end);
+                acts::fresh(s, start as usize, (end - start) as usize, MemoryKind::Other, at);
             }
             drop(before);
             leave(s);

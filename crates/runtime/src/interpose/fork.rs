@@ -12,6 +12,7 @@ use crate::access::leave;
 use crate::interpose;
 use crate::interpose::exit;
 use crate::json::Json;
+use crate::record;
 use crate::runtime::RT;
 use crate::strand::Strand;
 use crate::sync::SpinLock;
@@ -25,6 +26,7 @@ fn became_child(s: &mut Strand, parent: u32) {
         RT.each_lock(&|lock| lock.force_unlock());
         RT.after_fork();
     }
+    record::became_child(s);
     exit::belong_here();
     s.os.tid = sys::gettid();
     let (me, tid) = (s.thread, s.os.tid);

@@ -12,6 +12,7 @@ use crate::heap::Release;
 use crate::intern::StackId;
 use crate::interpose::Call;
 use crate::lifetime;
+use crate::record::{MemoryKind, acts};
 use crate::runtime::RT;
 use crate::threads::ThreadId;
 
@@ -109,6 +110,18 @@ fn who(call: &mut Call) -> (ThreadId, StackId) {
 /// `[start, start + size)` is fresh: nothing that was there before counts.
 pub fn fresh(call: &mut Call, start: usize, size: usize) {
     inside(call, || forget(start, size));
+    record_fresh(call, start, size, MemoryKind::Mapping);
+}
+
+/// Tells a recording of fresh memory.
+fn record_fresh(call: &mut Call, start: usize, size: usize, kind: MemoryKind) {
+    let here = call.here;
+    if let Some(s) = call.strand().filter(|s| s.recording()) {
+        s.enter();
+        let at = s.stack_at(&RT, here);
+        acts::fresh(s, start, size, kind, at);
+        leave(s);
+    }
 }
 
 fn forget(start: usize, size: usize) {
@@ -139,6 +152,7 @@ fn born(call: &mut Call, p: *mut c_void, size: usize) -> *mut c_void {
             forget(p as usize, size.next_multiple_of(8));
             RT.heap.allocated(p as usize, size, thread, stack);
         });
+        record_fresh(call, p as usize, size, MemoryKind::Heap);
         // Allocations by ever new calls need nothing but call stacks, so somebody must look after those.
         if (p as usize / 16).is_multiple_of(LOOK_EVERY)
             && let Some(s) = call.strand()
@@ -288,6 +302,7 @@ fn resize(call: &mut Call, p: *mut c_void, size: usize) -> *mut c_void {
             forget(p as usize + old, size - old);
             RT.heap.allocated(p as usize, size, thread, stack);
         });
+        record_fresh(call, p as usize + old, size - old, MemoryKind::Heap);
     } else {
         born(call, new, size);
         call.writes(new, old);

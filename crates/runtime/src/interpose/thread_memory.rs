@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::intern::StackId;
 use crate::locking;
+use crate::record::{MemoryKind, acts};
 use crate::runtime::RT;
 use crate::strand::{OsThread, Strand};
 
@@ -88,6 +89,7 @@ pub fn pointer(os: &OsThread) -> usize {
 pub fn forget(s: &mut Strand) {
     let (low, size) = (s.os.stack_low, s.os.stack_high - s.os.stack_low);
     RT.shadow.clear(low, size);
+    acts::fresh(s, low, size, MemoryKind::Stack, StackId(0));
     RT.syncs.remove_range(low, size, |var| {
         locking::memory_gone(&RT, s, var, StackId(0))
     });

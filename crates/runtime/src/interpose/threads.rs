@@ -18,6 +18,7 @@ use crate::interpose;
 use crate::interpose::{Call, cancel, thread_memory};
 use crate::json::Json;
 use crate::misuse::{self, Line};
+use crate::record::{self, acts};
 use crate::runtime::RT;
 use crate::strand::Strand;
 use crate::syncvar::SyncId;
@@ -70,7 +71,9 @@ fn begin(birth: *mut c_void) -> (Routine, *mut c_void) {
     let birth = unsafe { Box::from_raw(birth as *mut Birth) };
     let s = RT.threads.begin(&RT, birth.thread);
     s.enter();
+    acts::begun(s);
     adopt_os_thread(s);
+    record::announce(&RT, s);
     tls::set(s);
     end_with_thread();
     s.note("start", SyncId(0), StackId(0));
@@ -174,6 +177,7 @@ pub(crate) fn create(
     let at = s.stack_at(&RT, here);
     RT.collector.maybe_collect(&RT, Some(s));
     let thread = RT.threads.create(&RT, Some(s), Sort::Thread, at);
+    acts::forked(s, thread, at);
     if detached {
         RT.threads.detach(thread);
     }
