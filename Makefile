@@ -87,8 +87,9 @@ bench: build ## one table: Deadheat, ThreadSanitizer, Helgrind and DRD against n
 bench-quick: build ## the same with small inputs
 	$(BENCH) --quick
 
-bench-gpu: ## the tables of the GRace paper for its three programs, on our machine
-	cargo run --release -p deadheat-gpu --example tables
+bench-gpu: ## the tables of the GRace paper, what checking kernels costs, and Oclgrind beside it
+	@scripts/setup.sh gpu
+	cargo run --release -p deadheat-gpu --example tables -- --results bench/results
 
 real-programs: build ## build pbzip2, memcached, SQLite and zstd with Deadheat, drive them, print every finding
 	$(BENCH) real-programs

@@ -3,6 +3,7 @@
 #
 #   scripts/setup.sh demo     a C compiler
 #   scripts/setup.sh test     both compilers, the build systems, the solver and the browser that the tests drive
+#   scripts/setup.sh gpu      what compiles kernels, the solver, and Oclgrind, for make bench-gpu
 #
 # What only `make bench` and `make real-programs` need is installed by them.
 set -euo pipefail
@@ -19,8 +20,13 @@ test)
     # Not every Debian has it; without it one test, that of the HTML page, is left out.
     optional=(chromium)
     ;;
+gpu)
+    wanted=(clang-19 llvm-19 libclc-19 libclc-19-dev libz3-4)
+    # Without it that part of the page is left out.
+    optional=(oclgrind)
+    ;;
 *)
-    echo "usage: scripts/setup.sh demo|test" >&2
+    echo "usage: scripts/setup.sh demo|test|gpu" >&2
     exit 2
     ;;
 esac
