@@ -54,6 +54,8 @@ pub fn parse(command: &'static Command, args: &[OsString], end: FlagsEnd) -> Res
             parsed.help = true;
             continue;
         }
+        let output = text == "-o" && command.own.iter().any(|own| own.name == "--output");
+        let text = if output { "--output".into() } else { text };
         let Some(flag) = text.strip_prefix("--") else {
             if text.len() > 1 && text.starts_with('-') {
                 return Err(unknown(command, &text));

@@ -17,9 +17,11 @@ pub mod links;
 pub mod options;
 pub mod output;
 pub mod program;
+pub mod record;
 pub mod run;
 pub mod say;
 pub mod show;
+pub mod split;
 pub mod stamp;
 pub mod state;
 pub mod temp;
@@ -65,6 +67,7 @@ fn dispatch(mut args: Vec<OsString>) -> Result<ExitCode> {
     let rest = args.split_off(1);
     match name.as_str() {
         "run" => run::main(&rest),
+        "record" => record::main(&rest),
         "cc" => wrapper::main(Language::C, rest),
         "c++" | "cxx" => wrapper::main(Language::Cxx, rest),
         "report" => show::report(&rest),

@@ -254,6 +254,27 @@ pub const COMMANDS: &[Command] = &[
         hidden: false,
     },
     Command {
+        name: "record",
+        usage: &["[-o FILE.dht] [OPTIONS] PROGRAM [ARGS]"],
+        summary: "run a program and keep what its threads did, to be checked later",
+        about: "PROGRAM was built with deadheat cc or deadheat c++; sources are compiled as deadheat run does. \
+            deadheat check FILE.dht then finds what a run would have found. The exit status is the program's own.",
+        options: &[
+            Key::Quiet,
+            Key::LockOrder,
+            Key::Deadlock,
+            Key::Misuse,
+            Key::ThreadLeaks,
+            Key::SignalUnsafe,
+        ],
+        own: &[own(
+            "--output",
+            "FILE",
+            "where to write the trace, also -o FILE (deadheat.dht if left out)",
+        )],
+        hidden: false,
+    },
+    Command {
         name: "cc",
         usage: &["[--compiler NAME] COMPILER ARGUMENTS"],
         summary: "compile and link C as gcc or clang would, instrumented",

@@ -7,7 +7,7 @@ use crate::options::{Key, Settings};
 use crate::unpack;
 use std::env;
 use std::ffi::OsString;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command};
@@ -27,12 +27,13 @@ pub struct Target {
 }
 
 /// Starts the program. `stream` is its end of the socket pair, if it is to speak to us directly; `socket` is where the
-/// runtimes of the processes that it starts report to.
+/// runtimes of the processes that it starts report to; `frames` is the memory that it is to record into, if it is.
 pub fn start(
     target: &Target,
     settings: &Settings,
     stream: Option<&UnixStream>,
     socket: &Path,
+    frames: Option<BorrowedFd>,
     signals: &Signals,
 ) -> Result<Child> {
     let own = env::current_exe().map_err(|error| {
@@ -42,10 +43,13 @@ pub fn start(
     signals.give_back(&mut command);
     command.args(&target.words[1..]);
     command.envs(target.variables.iter().map(|(name, value)| (name, value)));
-    command.env(
-        "DEADHEAT_RT",
-        settings.runtime_string(&own.to_string_lossy()),
-    );
+    let mut options = settings.runtime_string(&own.to_string_lossy());
+    if let Some(frames) = frames {
+        fd::keep_over_exec(frames)
+            .map_err(|error| Failure::new(format!("cannot hand over memory: {error}")))?;
+        options.push_str(&format!(":record={}", frames.as_raw_fd()));
+    }
+    command.env("DEADHEAT_RT", options);
     command.env("DEADHEAT_COLLECTOR", &own).env(SOCKET, socket);
     // A runtime without a stream connects before main, not at its first finding, only if it is told to.
     if env::var_os("DEADHEAT_OPTIONS").is_none_or(|text| text.is_empty()) {

@@ -9,7 +9,7 @@ mod stream;
 
 pub use launch::{SOCKET, Target};
 pub use merge::merge;
-pub use session::{Ending, run as listen};
+pub use session::{Ending, run as listen, watched};
 pub use sources::is_source;
 pub use stream::{Listen, Stream};
 
@@ -20,6 +20,7 @@ use crate::output::Output;
 use crate::program::{self, Built};
 use crate::state;
 use crate::temp::TempDir;
+use deadheat_frames::Setup;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -48,8 +49,14 @@ pub fn main(args: &[OsString]) -> Result<ExitCode> {
     finish(ending, &target, &mut output)
 }
 
+/// How a program that records deals with whoever takes its frames.
+#[must_use]
+pub fn setup(_settings: &Settings) -> Setup {
+    Setup::default()
+}
+
 /// What the words after the flags mean.
-fn target(
+pub fn target(
     words: &[OsString],
     compiler: Option<&str>,
     settings: &Settings,

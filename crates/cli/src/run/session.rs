@@ -8,6 +8,7 @@ use crate::collect;
 use crate::error::{Failure, Result};
 use crate::options::Settings;
 use crate::say::say;
+use crate::split::Watch;
 use crate::temp::TempDir;
 use deadheat_report::model::Report;
 use deadheat_report::{Collector, Outcome, Settings as CollectorSettings, Suppressions};
@@ -19,6 +20,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
+use std::time::Duration;
 
 /// How it ended.
 pub struct Ending {
@@ -32,6 +34,10 @@ pub struct Ending {
     pub signal: Option<i32>,
     /// What held for the program, with the defaults that it has itself.
     pub settings: Settings,
+    /// Why whoever took the program's frames could not go on.
+    pub failed: Option<String>,
+    /// How long he needed after the program's end.
+    pub lag: Duration,
 }
 
 struct Session<'a> {
@@ -51,6 +57,10 @@ struct Session<'a> {
     interrupted: bool,
     /// What held for the program in the end.
     in_force: Settings,
+    /// Takes the frames of a program that records.
+    watch: Option<Watch>,
+    failed: Option<String>,
+    lag: Duration,
 }
 
 /// Starts the program and listens until it and what it started are done.
@@ -59,6 +69,17 @@ pub fn run(
     settings: &Settings,
     suppressions: &Suppressions,
     temp: &TempDir,
+) -> Result<Ending> {
+    watched(target, settings, suppressions, temp, None)
+}
+
+/// The same for a program that records what `watch` takes.
+pub fn watched(
+    target: &Target,
+    settings: &Settings,
+    suppressions: &Suppressions,
+    temp: &TempDir,
+    watch: Option<Watch>,
 ) -> Result<Ending> {
     let signals = Signals::take()?;
     let path = temp.path().join("socket");
@@ -73,7 +94,14 @@ pub fn run(
         None
     };
     let (ours, theirs) = pair.unzip();
-    let child = launch::start(target, settings, theirs.as_ref(), &path, &signals)?;
+    let child = launch::start(
+        target,
+        settings,
+        theirs.as_ref(),
+        &path,
+        watch.as_ref().map(Watch::frames),
+        &signals,
+    )?;
     drop(theirs);
     let mut session = Session {
         settings,
@@ -88,8 +116,15 @@ pub fn run(
         finished: Vec::new(),
         interrupted: false,
         in_force: settings.clone(),
+        watch,
+        failed: None,
+        lag: Duration::ZERO,
     };
-    session.main = ours.map(|socket| Stream::new(socket, session.collector(), settings));
+    session.main = ours.map(|socket| {
+        let mut stream = Stream::new(socket, session.collector(), settings);
+        stream.tap = session.watch.as_ref().map(Watch::tap);
+        stream
+    });
     session.listen()?;
     Ok(session.end(target))
 }
@@ -133,6 +168,11 @@ impl Session<'_> {
         let main = self.main.iter().filter(|_| self.main_open);
         let streams = main.chain(self.others.iter().map(|(stream, _)| stream));
         fds.extend(streams.map(|stream| PollFd::new(stream.socket().as_fd(), PollFlags::POLLIN)));
+        fds.extend(
+            self.watch
+                .iter()
+                .map(|watch| PollFd::new(watch.bell(), PollFlags::POLLIN)),
+        );
         match poll(&mut fds, PollTimeout::NONE) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
             Err(error) => {
@@ -144,6 +184,7 @@ impl Session<'_> {
         let ready: Vec<bool> = fds.iter().map(|fd| fd.any().unwrap_or(false)).collect();
         drop(fds);
         let mut at = 2;
+        let bell = ready.len() - usize::from(self.watch.is_some());
         if self.main_open {
             let closed = ready[at]
                 && self
@@ -156,6 +197,12 @@ impl Session<'_> {
         for other in (0..self.others.len()).rev() {
             if ready[at + other] && self.others[other].0.read() == Listen::Closed {
                 self.finish_other(other);
+            }
+        }
+        if let (Some(true), Some(watch)) = (ready.get(bell), &mut self.watch) {
+            let told = watch.told();
+            if let Some(main) = &mut self.main {
+                told.iter().for_each(|line| main.say(line));
             }
         }
         if ready[1] {
@@ -194,6 +241,12 @@ impl Session<'_> {
                 if self.main_open {
                     main.drain();
                     self.main_open = false;
+                }
+                main.tap = None;
+                if let Some(watch) = self.watch.take() {
+                    let (told, left, lag) = watch.end();
+                    told.iter().for_each(|line| main.say(line));
+                    (self.failed, self.lag) = (left.err(), lag);
                 }
                 self.in_force = main.settings().clone();
                 if main.collector.started() {
@@ -263,6 +316,8 @@ impl Session<'_> {
             status: u8::try_from(code & 0xff).unwrap_or(u8::MAX),
             signal: status.signal(),
             settings: self.in_force,
+            failed: self.failed,
+            lag: self.lag,
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::say::say;
 use deadheat_report::{Collector, Reply, Suppressions};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::mpsc::Sender;
 
 /// What reading gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub struct Stream {
     rest: Vec<u8>,
     /// In force for this program, its own defaults among them.
     settings: Settings,
+    /// Whoever takes the program's frames wants its lines, too.
+    pub tap: Option<Sender<String>>,
 }
 
 impl Stream {
@@ -34,6 +37,7 @@ impl Stream {
             collector,
             rest: Vec::new(),
             settings: settings.clone(),
+            tap: None,
         }
     }
 
@@ -109,7 +113,15 @@ impl Stream {
 
     fn line(&mut self, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
-        let reply = self.collector.line(&text);
+        if let Some(tap) = &self.tap {
+            let _ = tap.send(text.to_string()); // it has ended already, and was told why
+        }
+        self.say(&text);
+    }
+
+    /// Takes a line, whoever says it.
+    pub fn say(&mut self, text: &str) {
+        let reply = self.collector.line(text);
         let shown = match reply {
             Reply::NewFinding {
                 id,
