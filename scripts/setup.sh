@@ -2,7 +2,8 @@
 # Installs what a make target needs from Debian's packages, and says what it does. Does nothing when all is there.
 #
 #   scripts/setup.sh demo     a C compiler
-#   scripts/setup.sh test     both compilers, the build systems, the solver and the browser that the tests drive
+#   scripts/setup.sh test     both compilers, the build systems, the solver and the browser that the tests drive, and
+#                             NVIDIA's compiler from PyPI (130 MB, below the target folder)
 #   scripts/setup.sh gpu      what compiles kernels, the solver, and Oclgrind, for make bench-gpu
 #
 # What only `make bench` and `make real-programs` need is installed by them.
@@ -18,7 +19,8 @@ demo)
 test)
     wanted=(gcc g++ binutils libc6-dev make clang-19 llvm-19 lld-19 libclang-rt-19-dev cmake ninja-build meson pkg-config libclc-19 libclc-19-dev libz3-4)
     # Not every Debian has it; without it one test, that of the HTML page, is left out.
-    optional=(chromium)
+    # pip brings NVIDIA's compiler.
+    optional=(chromium python3-pip)
     ;;
 gpu)
     wanted=(clang-19 llvm-19 libclc-19 libclc-19-dev libz3-4)
@@ -35,8 +37,25 @@ if ! command -v cargo >/dev/null; then
     echo "setup: cargo is not on the PATH; install Rust from https://rustup.rs, then run this again" >&2
     exit 1
 fi
-[ $((${#wanted[@]} + ${#optional[@]})) -gt 0 ] || exit 0
 
+# NVIDIA's compiler, assembler and shared runtime, as Python packages. Without them the tests that need them say so.
+nvidia() {
+    local tools="${CARGO_TARGET_DIR:-target}/cuda" version=13.4.92
+    [ ! -x "$tools/nvidia/cu13/bin/nvcc" ] || return 0
+    echo "setup: installing nvcc, ptxas and the CUDA runtime from PyPI into $tools"
+    local packages=()
+    for name in nvcc crt runtime; do packages+=("nvidia-cuda-$name==$version"); done
+    packages+=("nvidia-nvvm==$version" "nvidia-cuda-cccl==13.3.5.0.6")
+    if python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps \
+        --target "$tools.new" "${packages[@]}"; then
+        chmod -R u+x "$tools.new/nvidia/cu13/bin" "$tools.new/nvidia/cu13/nvvm/bin"
+        ln -sf libcudart.so.13 "$tools.new/nvidia/cu13/lib/libcudart.so"
+        rm -rf "$tools" && mv "$tools.new" "$tools"
+    else
+        echo "setup: NVIDIA's packages cannot be installed here; the tests of nvcc's programs are left out" >&2
+        rm -rf "$tools.new"
+    fi
+}
 # The packages among the arguments that are not installed.
 missing_of() {
     for package in "$@"; do
@@ -44,29 +63,36 @@ missing_of() {
         [ "$status" = "install ok installed" ] || echo "$package"
     done
 }
-mapfile -t missing < <(missing_of "${wanted[@]}")
-mapfile -t absent < <(missing_of "${optional[@]}")
-[ $((${#missing[@]} + ${#absent[@]})) -gt 0 ] || exit 0
-
-if ! command -v apt-get >/dev/null; then
-    echo "setup: this is no Debian; please install what these packages hold and run this again: ${missing[*]} ${absent[*]}" >&2
-    exit 1
-fi
 as_root=()
-if [ "$(id -u)" -ne 0 ]; then
-    if ! command -v sudo >/dev/null; then
-        echo "setup: missing packages: ${missing[*]}" >&2
-        echo "setup: neither root nor sudo; please run as root: apt-get install ${missing[*]}" >&2
-        exit 1
-    fi
-    as_root=(sudo)
-fi
 install() {
     echo "setup: installing $* (apt-get${as_root:+ with sudo})"
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"
 }
-"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -q
-[ "${#missing[@]}" -eq 0 ] || install "${missing[@]}"
-for package in "${absent[@]}"; do
-    install "$package" || echo "setup: $package cannot be installed here; going on without it" >&2
-done
+
+# Debian's packages, if any is missing.
+debian() {
+    mapfile -t missing < <(missing_of "${wanted[@]}")
+    mapfile -t absent < <(missing_of "${optional[@]}")
+    [ $((${#missing[@]} + ${#absent[@]})) -gt 0 ] || return 0
+
+    if ! command -v apt-get >/dev/null; then
+        echo "setup: this is no Debian; please install what these packages hold and run this again: ${missing[*]} ${absent[*]}" >&2
+        exit 1
+    fi
+    if [ "$(id -u)" -ne 0 ]; then
+        if ! command -v sudo >/dev/null; then
+            echo "setup: missing packages: ${missing[*]}" >&2
+            echo "setup: neither root nor sudo; please run as root: apt-get install ${missing[*]}" >&2
+            exit 1
+        fi
+        as_root=(sudo)
+    fi
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -q
+    [ "${#missing[@]}" -eq 0 ] || install "${missing[@]}"
+    for package in "${absent[@]}"; do
+        install "$package" || echo "setup: $package cannot be installed here; going on without it" >&2
+    done
+}
+
+[ $((${#wanted[@]} + ${#optional[@]})) -eq 0 ] || debian
+[ "$1" != test ] || nvidia

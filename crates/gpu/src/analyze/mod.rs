@@ -329,21 +329,49 @@ fn sites(scene: &Scene<'_>, v: &mut Values<'_>) -> Vec<Site> {
     out
 }
 
-/// Where a generic address points, if one of its numbers tells.
+/// Where a generic address points: arithmetic cannot lead from one space to another, so the one pointer in the sum
+/// decides.
 fn guess_space(v: &Values<'_>, addr: expr::Ex) -> Option<Space> {
-    let of = |x: expr::Var| match x {
-        expr::Var::Listed(id) => match &v.phis[id as usize].kind {
-            values::PhiKind::Table(t) => t.first().copied(),
-            _ => Some(0),
-        },
-        _ => Some(0),
+    let mut pointers = Vec::new();
+    let mut work = vec![addr];
+    while let Some(e) = work.pop() {
+        match v.arena.node(e) {
+            // No offset is that large; no pointer is smaller, whether of a window or of this process.
+            expr::Node::Const(c, 64) if (c as i64) > 1 << 32 => pointers.push(c),
+            expr::Node::Bin(expr::Bv::Add, a, b, 64) => work.extend([a, b]),
+            expr::Node::Bin(expr::Bv::Sub, a, _, 64) => work.push(a),
+            expr::Node::Bin(expr::Bv::Or | expr::Bv::And | expr::Bv::Xor, ..)
+            | expr::Node::Ite(..) => return None,
+            // A loop's pointer: all its values must agree.
+            expr::Node::Var(expr::Var::Listed(id), 64) => match &v.phis[id as usize].kind {
+                values::PhiKind::Table(t) => {
+                    let first = *t.first()?;
+                    if t.iter().any(|x| window(*x) != window(first)) {
+                        return None;
+                    }
+                    if (first as i64) > 1 << 32 {
+                        pointers.push(first);
+                    }
+                }
+                values::PhiKind::Linear { init, .. } => work.push(*init),
+                values::PhiKind::Unknown => return None,
+            },
+            _ => {}
+        }
+    }
+    let [p] = pointers.as_slice() else {
+        return None;
     };
-    let a = v.arena.eval(addr, &of)?;
-    if a >> 56 == SHARED_WINDOW >> 56 {
+    window(*p)
+}
+
+/// The space that a pointer lies in, or nearly: an array's element -1 is still the array's.
+fn window(p: u64) -> Option<Space> {
+    const NEAR: u64 = 1 << 32;
+    if p.abs_diff(SHARED_WINDOW) < NEAR {
         Some(Space::Shared)
-    } else if a >> 56 == 0 && a > 1 << 32 {
-        Some(Space::Global)
     } else {
-        None
+        // Addresses of a process have 47 bits.
+        (p > NEAR && p < 1 << 47).then_some(Space::Global)
     }
 }

@@ -1,5 +1,7 @@
 //! The PTX inside a program: plain text as `gpu cc` embeds it, or NVIDIA's container.
 
+use std::io::Read;
+
 const MAGIC: u32 = 0xba55_ed50;
 
 /// The container's bytes: bounded by its own header, or the text up to its zero byte.
@@ -56,7 +58,7 @@ pub fn ptx(data: &[u8]) -> Result<Vec<String>, String> {
     };
     let u64_at = |k: usize| u64::from(u32_at(k)) | u64::from(u32_at(k + 4)) << 32;
     let mut at = usize::from(u16_at(6));
-    let (mut out, mut packed, mut binary) = (Vec::new(), 0, 0);
+    let (mut out, mut odd, mut binary) = (Vec::new(), String::new(), 0);
     while at + 16 <= data.len() {
         let (kind, header, size) = (u16_at(at), u32_at(at + 4) as usize, u64_at(at + 8) as usize);
         if header == 0 {
@@ -65,11 +67,19 @@ pub fn ptx(data: &[u8]) -> Result<Vec<String>, String> {
         let body = at.saturating_add(header);
         let end = body.saturating_add(size).min(data.len());
         if kind == 1 {
-            match data.get(body..end).map(String::from_utf8_lossy) {
-                Some(t) if t.contains(".version") => {
+            let content = data.get(body..end).unwrap_or_default();
+            // Where an entry is packed, its header tells both sizes.
+            let (small, flags, large) = if header >= 64 {
+                (u32_at(at + 16) as usize, u32_at(at + 40), u64_at(at + 56))
+            } else {
+                (0, 0, 0)
+            };
+            match unpack(content, small, flags, large) {
+                Ok(t) if t.contains(".version") => {
                     out.push(t.trim_end_matches('\0').to_string());
                 }
-                _ => packed += 1,
+                Ok(_) => odd = "its PTX is in a form that is not known".to_string(),
+                Err(e) => odd = e,
             }
         } else {
             binary += 1;
@@ -77,8 +87,10 @@ pub fn ptx(data: &[u8]) -> Result<Vec<String>, String> {
         at = body.saturating_add(size);
     }
     if out.is_empty() {
-        return Err(if packed > 0 {
-            "its PTX is compressed; build it with -no-compress, or with: deadheat gpu cc".into()
+        return Err(if !odd.is_empty() {
+            format!("{odd}; build it with -no-compress, or with: deadheat gpu cc")
+        } else if binary == 0 {
+            "it holds no device code".into()
         } else {
             format!(
                 "it holds only {binary} binaries for real GPUs; build it with -gencode arch=compute_80,code=compute_80, or with: deadheat gpu cc"
@@ -86,6 +98,34 @@ pub fn ptx(data: &[u8]) -> Result<Vec<String>, String> {
         });
     }
     Ok(out)
+}
+
+const LZ4: u32 = 0x2000;
+const ZSTD: u32 = 0x8000;
+
+/// The text of an entry, whichever way it was packed.
+fn unpack(content: &[u8], small: usize, flags: u32, large: u64) -> Result<String, String> {
+    let bad = |e: String| format!("its PTX cannot be unpacked ({e})");
+    let large = usize::try_from(large)
+        .ok()
+        .filter(|n| *n <= crate::ptx::lex::MAX_TEXT)
+        .ok_or_else(|| bad("it claims to be too large".into()))?;
+    let packed = content.get(..small).unwrap_or(content);
+    let text = if flags & ZSTD != 0 {
+        let mut out = Vec::new();
+        let frame =
+            ruzstd::decoding::StreamingDecoder::new(packed).map_err(|e| bad(e.to_string()))?;
+        frame
+            .take(large as u64)
+            .read_to_end(&mut out)
+            .map_err(|e| bad(e.to_string()))?;
+        out
+    } else if flags & LZ4 != 0 {
+        lz4_flex::block::decompress(packed, large).map_err(|e| bad(e.to_string()))?
+    } else {
+        content.to_vec()
+    };
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 #[cfg(test)]

@@ -220,7 +220,9 @@ extern "C" __attribute__((device)) int printf(const char *, ...);
 extern "C" __attribute__((device)) void *malloc(size_t) noexcept(true);
 extern "C" __attribute__((device)) void free(void *) noexcept(true);
 extern "C" __attribute__((device, noreturn)) void __assertfail(const char *, const char *, unsigned int, const char *, size_t);
-extern "C" __attribute__((device, noreturn)) void __assert_fail(const char *, const char *, unsigned int, const char *) noexcept(true);
+extern "C" inline __attribute__((device, noreturn, always_inline, nodebug)) void __assert_fail(const char *what, const char *file, unsigned int line, const char *function) noexcept(true) {
+  __assertfail(what, file, line, function, 1);
+}
 
 #include "deadheat_runtime.h"
 #endif

@@ -2,6 +2,10 @@
 
 /// `_Z6reducePiS_i` to `reduce`, `_ZZ1kPfiE1s` to `s`, `_ZN2ns4scanEv` to `ns::scan`; anything else stays.
 pub fn short(mangled: &str) -> String {
+    let mangled = mangled
+        .split(crate::ptx::blame::MARK)
+        .next()
+        .unwrap_or(mangled);
     let own = mangled.rsplit("::").next().unwrap_or(mangled);
     if let Some(local) = own.strip_prefix("_ZZ") {
         // The last `E` that a length and a name follow ends the enclosing function.

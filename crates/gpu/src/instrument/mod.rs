@@ -9,7 +9,9 @@ use std::fmt::Write as _;
 
 use crate::check::Scheme;
 use crate::machine::{Loaded, Memory};
-use crate::ptx::{Base, Function, Instr, Loc, Module, Operand, PtxError, Space, Ty, parse};
+use crate::ptx::{
+    Base, Function, Instr, Loc, Module, Operand, PtxError, Space, Ty, parse_as_written,
+};
 
 const RUNTIME: &str = include_str!("runtime.ptx");
 /// Shared memory that every GPU gives a block without being asked.
@@ -53,7 +55,7 @@ pub fn instrument(
     scheme: Scheme,
     only: Option<&str>,
 ) -> Result<Instrumented, PtxError> {
-    let module = parse(text)?;
+    let module = parse_as_written(text)?;
     let wanted = |f: &Function| match only {
         Some(k) if f.is_entry => f.name == k || crate::frontend::names::short(&f.name) == k,
         _ => true,
@@ -132,7 +134,7 @@ pub fn instrument(
         ));
     }
     // What comes out must still be PTX.
-    parse(&out)?;
+    parse_as_written(&out)?;
     Ok(Instrumented {
         text: out,
         sites,

@@ -1,12 +1,13 @@
 //! PTX: lexer, parser and the typed form. Knows nothing of execution or of races.
 
+pub mod blame;
 pub mod lex;
 mod operands;
 mod parse;
 pub mod types;
 mod variables;
 
-pub use parse::parse;
+pub use parse::{parse, parse_as_written};
 pub use types::{Base, Function, Instr, Loc, Module, Operand, Reg, Space, Ty, Var, VarId};
 
 /// What is wrong with a PTX text, and on which line.

@@ -43,6 +43,16 @@ pub(super) struct Parser<'a> {
 /// # Errors
 /// The first thing that is not PTX, with its line.
 pub fn parse(text: &str) -> Result<Module, PtxError> {
+    let mut module = parse_as_written(text)?;
+    super::blame::callers(&mut module);
+    Ok(module)
+}
+
+/// The same, with every function just as the text has it.
+///
+/// # Errors
+/// As for `parse`.
+pub fn parse_as_written(text: &str) -> Result<Module, PtxError> {
     let mut p = Parser {
         toks: lex(text)?,
         pos: 0,
@@ -54,32 +64,7 @@ pub fn parse(text: &str) -> Result<Module, PtxError> {
         module: Module::default(),
     };
     p.module()?;
-    let mut module = p.module;
-    blame_callers_of_toolkit_headers(&mut module);
-    Ok(module)
-}
-
-/// An access inside a toolkit header (an `atomicAdd` wrapper) belongs to the line that called it.
-fn blame_callers_of_toolkit_headers(m: &mut Module) {
-    let toolkit: Vec<u32> = m
-        .files
-        .iter()
-        .filter(|(_, n)| {
-            let name = n.rsplit('/').next().unwrap_or(n);
-            n.contains("/include/")
-                && (name.ends_with(".hpp")
-                    || name.contains("intrinsics")
-                    || name.starts_with("sm_"))
-        })
-        .map(|(k, _)| *k)
-        .collect();
-    for f in &mut m.functions {
-        for i in &mut f.body {
-            if let (true, Some(at)) = (toolkit.contains(&i.loc.file), i.inlined_at) {
-                i.loc = at;
-            }
-        }
-    }
+    Ok(p.module)
 }
 
 impl<'a> Parser<'a> {

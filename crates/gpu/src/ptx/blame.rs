@@ -1,0 +1,103 @@
+//! Accesses inside a toolkit's header belong to the line that called it.
+//!
+//! Optimized code has such functions inlined, and `.loc` says where. Without optimization `atomicAdd` is a function like
+//! any other, called from many places: each call then gets a copy of it that carries the call's line.
+
+use std::collections::{HashMap, HashSet};
+
+use super::types::{Function, Loc, Module, Operand};
+
+/// Copies in all; beyond that, functions keep their own lines.
+const MOST: usize = 2000;
+/// Functions of the toolkit are short.
+const LONGEST: usize = 400;
+/// Between a copy's name and its number.
+pub const MARK: &str = "$at";
+
+/// Files that nobody's program is written in.
+fn toolkit_files(m: &Module) -> HashSet<u32> {
+    m.files
+        .iter()
+        .filter(|(_, n)| {
+            let name = n.rsplit('/').next().unwrap_or(n);
+            n.contains("/include/")
+                && (name.ends_with(".hpp")
+                    || name.contains("intrinsics")
+                    || name.contains("functions")
+                    || name.starts_with("cooperative_groups")
+                    || name.starts_with("sm_")
+                    || n.contains("/crt/"))
+        })
+        .map(|(k, _)| *k)
+        .collect()
+}
+
+/// Puts callers' lines on what their toolkit does for them.
+pub fn callers(m: &mut Module) {
+    let files = toolkit_files(m);
+    for f in &mut m.functions {
+        for i in &mut f.body {
+            if let (true, Some(at)) = (files.contains(&i.loc.file), i.inlined_at) {
+                i.loc = at;
+            }
+        }
+    }
+    let of_toolkit = |f: &Function| {
+        !f.is_entry
+            && !f.is_extern
+            && f.body.len() <= LONGEST
+            && f.body
+                .iter()
+                .all(|i| i.loc.line == 0 || files.contains(&i.loc.file))
+    };
+    let theirs: HashMap<String, usize> = m
+        .functions
+        .iter()
+        .enumerate()
+        .filter(|(_, f)| of_toolkit(f))
+        .map(|(k, f)| (f.name.clone(), k))
+        .collect();
+    if theirs.is_empty() {
+        return;
+    }
+    // Copies stand at the end and are visited, too: a wrapper may call another one.
+    let mut at = 0;
+    let mut copies = 0;
+    while at < m.functions.len() {
+        let own = !theirs.contains_key(&m.functions[at].name);
+        if own {
+            for (i, a, callee, loc) in calls(&m.functions[at], &theirs) {
+                if copies == MOST {
+                    return;
+                }
+                copies += 1;
+                let mut copy = m.functions[callee].clone();
+                copy.name = format!("{}{MARK}{copies}", copy.name);
+                for x in &mut copy.body {
+                    x.loc = loc;
+                }
+                m.functions[at].body[i].args[a] = Operand::Sym(copy.name.clone(), 0);
+                m.functions.push(copy);
+            }
+        }
+        at += 1;
+    }
+}
+
+/// Calls of the toolkit's functions with a known line: instruction, operand, callee, line.
+fn calls(f: &Function, theirs: &HashMap<String, usize>) -> Vec<(usize, usize, usize, Loc)> {
+    let mut out = Vec::new();
+    for (i, x) in f.body.iter().enumerate() {
+        if x.op != "call" || x.loc.line == 0 {
+            continue;
+        }
+        for (a, arg) in x.args.iter().enumerate() {
+            if let Operand::Sym(name, 0) = arg
+                && let Some(k) = theirs.get(name)
+            {
+                out.push((i, a, *k, x.loc));
+            }
+        }
+    }
+    out
+}
