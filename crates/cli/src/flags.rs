@@ -89,6 +89,8 @@ fn read_flag(
         let value = match (own.meta.is_empty(), value) {
             (true, Some(_)) => return Err(Failure::new(format!("{} takes no value", own.name))),
             (true, None) => String::new(),
+            // The value may be left out.
+            (false, None) if own.meta.starts_with('[') => String::new(),
             (false, value) => value
                 .or_else(next)
                 .ok_or_else(|| missing(own.name, own.meta))?,

@@ -5,8 +5,9 @@ use crate::flags::{self, FlagsEnd};
 use crate::options::{self, Settings};
 use crate::run;
 use crate::say::say;
-use crate::split::{Left, Live, Watch};
+use crate::split::{self, Left, Live, Watch};
 use crate::temp::TempDir;
+use deadheat_frames::Setup;
 use deadheat_trace::file::{Recording, Round, Written};
 use deadheat_trace::wire::Source;
 use std::ffi::OsString;
@@ -38,12 +39,19 @@ pub fn main(args: &[OsString]) -> Result<ExitCode> {
         ))
         .next("deadheat record ./prog, with a program that deadheat cc built"));
     }
-    record(&target, &settings, &path, &temp)
+    record(
+        &target,
+        &settings,
+        split::check::setup(&parsed)?,
+        &path,
+        &temp,
+    )
 }
 
 fn record(
     target: &run::Target,
     settings: &Settings,
+    setup: Setup,
     path: &Path,
     temp: &TempDir,
 ) -> Result<ExitCode> {
@@ -51,7 +59,7 @@ fn record(
         .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))?;
     let result = Arc::new(Mutex::new((Written::default(), Vec::new())));
     let to = Arc::clone(&result);
-    let watch = Watch::start(run::setup(settings), move |mut live, _tell| {
+    let watch = Watch::start(setup, move |mut live, _tell| {
         let (written, losses) = take(&mut live, file).map_err(|error| error.to_string())?;
         if let Ok(mut result) = to.lock() {
             *result = (written, losses);

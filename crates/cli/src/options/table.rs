@@ -236,6 +236,37 @@ const GPU: &[OwnFlag] = &[
     own("--suppressions", "FILE", "leave out what its lines name"),
 ];
 
+const WHEN_BEHIND: OwnFlag = own(
+    "--when-behind",
+    "wait|drop",
+    "when whoever takes the events is behind: wait (the default) loses nothing, drop loses accesses and counts them",
+);
+const IF_CHECKER_DIES: OwnFlag = own(
+    "--if-checker-dies",
+    "go-on|stop",
+    "whether the program goes on unchecked (the default) or is ended when the checker is killed",
+);
+/// Checking beside the program.
+const SPLIT: &[OwnFlag] = &[
+    own(
+        "--split",
+        "[=cpu]",
+        "the program only records; a checker on other cores follows it and ends milliseconds after it",
+    ),
+    own(
+        "--checkers",
+        "N",
+        "with --split: threads that check (the default is 1)",
+    ),
+    own(
+        "--detector",
+        "LIST",
+        "with --split: fasttrack (the default), djit, goldilocks, eraser, some of them with commas, or all",
+    ),
+    WHEN_BEHIND,
+    IF_CHECKER_DIES,
+];
+
 /// All commands, in the order in which the help shows them.
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -250,7 +281,7 @@ pub const COMMANDS: &[Command] = &[
             Exit status: the program's own when nothing was found (128+N when signal N killed it), 1 (see --exit-code) \
             when bugs were found, 2 when Deadheat itself failed.",
         options: ALL,
-        own: &[],
+        own: SPLIT,
         hidden: false,
     },
     Command {
@@ -267,11 +298,15 @@ pub const COMMANDS: &[Command] = &[
             Key::ThreadLeaks,
             Key::SignalUnsafe,
         ],
-        own: &[own(
-            "--output",
-            "FILE",
-            "where to write the trace, also -o FILE (deadheat.dht if left out)",
-        )],
+        own: &[
+            own(
+                "--output",
+                "FILE",
+                "where to write the trace, also -o FILE (deadheat.dht if left out)",
+            ),
+            WHEN_BEHIND,
+            IF_CHECKER_DIES,
+        ],
         hidden: false,
     },
     Command {

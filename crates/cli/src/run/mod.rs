@@ -18,9 +18,10 @@ use crate::flags::{self, FlagsEnd};
 use crate::options::{self, Key, Settings};
 use crate::output::Output;
 use crate::program::{self, Built};
+use crate::say::say;
+use crate::split;
 use crate::state;
 use crate::temp::TempDir;
-use deadheat_frames::Setup;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -41,18 +42,32 @@ pub fn main(args: &[OsString]) -> Result<ExitCode> {
         .as_deref()
         .filter(|_| parsed.layers.names(Key::Compiler));
     let target = target(&parsed.rest, named, &settings, &temp)?;
-    let ending = session::run(&target, &settings, &suppressions, &temp)?;
+    let watch = match split::check::asked(&parsed, &settings)? {
+        Some(how) if target.direct => {
+            Some(split::check::start(how, split::check::setup(&parsed)?)?)
+        }
+        Some(_) => {
+            return Err(Failure::new(
+                "--split checks a program that was built with Deadheat itself, not what a script or launcher starts",
+            ));
+        }
+        None => None,
+    };
+    let ending = session::watched(&target, &settings, &suppressions, &temp, watch)?;
+    if let Some(why) = &ending.failed {
+        say(format_args!("deadheat: the checker could not go on: {why}"));
+    }
+    if parsed.own("--split").is_some() && settings.on(Key::Stats) {
+        say(format_args!(
+            "deadheat: the checker was done {:.1} ms after the program",
+            ending.lag.as_secs_f64() * 1e3
+        ));
+    }
     drop(temp);
     if !ending.settings.same_place(&settings) {
         output = Output::open(&ending.settings)?;
     }
     finish(ending, &target, &mut output)
-}
-
-/// How a program that records deals with whoever takes its frames.
-#[must_use]
-pub fn setup(_settings: &Settings) -> Setup {
-    Setup::default()
 }
 
 /// What the words after the flags mean.

@@ -4,6 +4,7 @@
 //! The [`crate::run`] loop stays as it is: it listens to the raw stream, passes each line on to the thread, and shows what
 //! the thread finds as if the program had told it.
 
+pub mod check;
 mod live;
 
 pub use live::Live;

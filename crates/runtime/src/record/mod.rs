@@ -110,10 +110,16 @@ fn start(rt: &'static Runtime, s: &mut Strand, fd: i32) {
     } = s.os;
     acts::memory(s, MemoryKind::Stack, stack_low, stack_high - stack_low);
     acts::memory(s, MemoryKind::ThreadLocal, tls_low, tls_high - tls_low);
-    let loaded = modules::loaded();
-    rt.stream
-        .compose(rt, |out| rt.modules.announce_these(loaded, out));
     announce(rt, s);
+}
+
+/// Tells which modules there are, before they are needed: a program that is killed cannot do so later.
+pub fn announce_modules(rt: &Runtime) {
+    if arena().is_some() {
+        let loaded = modules::loaded();
+        rt.stream
+            .compose(rt, |out| rt.modules.announce_these(loaded, out));
+    }
 }
 
 /// Tells who this strand is, before the checker meets it.
