@@ -11,7 +11,7 @@ TESTING  := CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=line-tables-on
 BROWSER  := command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null
 
 .DEFAULT_GOAL := build
-.PHONY: help build demo install uninstall test check format lint tests-build unit ui docs
+.PHONY: help build demo install uninstall test check format lint tests-build unit ui ui-rust docs
 .PHONY: bench bench-quick bench-gpu real-programs soak setup clean
 
 help: ## list the targets
@@ -49,10 +49,10 @@ uninstall: ## remove what install put there
 	rm -f $(PREFIX)/share/fish/vendor_completions.d/deadheat.fish
 
 test: ## install what the tests need, then formatting, lints and all tests, with the time each took
-	@scripts/phases.sh setup format lint tests-build unit ui
+	@scripts/phases.sh setup format lint tests-build unit ui ui-rust
 
 check: ## all tests, without installing anything
-	@scripts/phases.sh tests-build unit ui
+	@scripts/phases.sh tests-build unit ui ui-rust
 
 setup: ## install what the tests need
 	@scripts/setup.sh test
@@ -77,6 +77,9 @@ unit: ## the tests of all crates, but for the programs in tests/ui
 
 ui: tests-build ## the programs in tests/ui, with both compilers, and random ones
 	$(TESTING) DEADHEAT_BIN=$(abspath $(TARGET)/debug/deadheat) cargo test --workspace --locked --test ui
+
+ui-rust: tests-build ## the Rust programs in tests/rust, right and racy, under cargo deadheat
+	$(TESTING) DEADHEAT_BIN=$(abspath $(TARGET)/debug/deadheat) cargo test --workspace --locked --test ui_rust
 
 docs: build ## write the pages that are made from the code
 	$(DEADHEAT) options-page > docs/options.md

@@ -65,10 +65,10 @@ message! {
         |f: &AtomicUsize| f.compare_exchange(2, 3, AcqRel, Relaxed) == Err(1);
     update_ok: AtomicUsize::new(0),
         |f: &AtomicUsize| { let _ = f.fetch_update(AcqRel, Relaxed, |old| Some(old + 1)); },
-        |f: &AtomicUsize| f.swap(1, AcqRel) == 1;
+        |f: &AtomicUsize| f.fetch_or(0, AcqRel) == 1;
     update_racy: AtomicUsize::new(0),
         |f: &AtomicUsize| { let _ = f.fetch_update(Acquire, Relaxed, |old| Some(old + 1)); },
-        |f: &AtomicUsize| f.swap(1, AcqRel) == 1;
+        |f: &AtomicUsize| f.fetch_or(0, AcqRel) == 1;
 }
 
 /// A release sequence: what others add to the flag does not break the order.
@@ -104,6 +104,7 @@ pub fn sequence_racy() {
     let breaker = std::thread::spawn(|| {
         ORDER.await_count(1);
         FLAG.store(2, Relaxed);
+        ORDER.come();
     });
     both(
         || {
@@ -112,9 +113,8 @@ pub fn sequence_racy() {
             ORDER.come();
         },
         || {
-            while FLAG.load(Acquire) != 2 {
-                std::thread::yield_now();
-            }
+            ORDER.await_count(2);
+            assert_eq!(FLAG.load(Acquire), 2);
             DATA.get();
         },
     );

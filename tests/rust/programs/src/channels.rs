@@ -1,5 +1,6 @@
 //! std's channels: what is sent comes with all that the sender did before.
 
+use crate::hidden::Hidden;
 use crate::shared::Shared;
 use crate::{both, pair};
 use std::sync::Arc;
@@ -15,14 +16,22 @@ pub fn mpsc_ok() {
 
 /// The sender keeps a hand on what it sent.
 pub fn mpsc_racy() {
+    static ORDER: Hidden = Hidden::new();
     let (send, receive) = channel::<Arc<Shared<u64>>>();
     both(
         move || {
             let data = Arc::new(Shared::new(0));
             send.send(data.clone()).unwrap();
+            ORDER.await_count(1);
             data.set(1);
+            ORDER.come();
         },
-        move || receive.recv().unwrap().set(2),
+        move || {
+            let data = receive.recv().unwrap();
+            data.set(2);
+            ORDER.come();
+            ORDER.await_count(2); // what is dropped here is dropped later
+        },
     );
 }
 
@@ -35,14 +44,22 @@ pub fn sync_channel_ok() {
 }
 
 pub fn sync_channel_racy() {
+    static ORDER: Hidden = Hidden::new();
     let (send, receive) = sync_channel::<Arc<Shared<u64>>>(2);
     both(
         move || {
             let data = Arc::new(Shared::new(0));
             send.send(data.clone()).unwrap();
+            ORDER.await_count(1);
             data.set(1);
+            ORDER.come();
         },
-        move || receive.recv().unwrap().set(2),
+        move || {
+            let data = receive.recv().unwrap();
+            data.set(2);
+            ORDER.come();
+            ORDER.await_count(2); // what is dropped here is dropped later
+        },
     );
 }
 
@@ -70,17 +87,22 @@ pub fn rendezvous_ok() {
 }
 
 pub fn rendezvous_racy() {
+    static ORDER: Hidden = Hidden::new();
     let (send, receive) = sync_channel::<()>(0);
     let data = Arc::new(Shared::new(0));
     let other = data.clone();
     both(
         move || {
             send.send(()).unwrap();
+            ORDER.await_count(1);
             data.set(1);
+            ORDER.come();
         },
         move || {
             receive.recv().unwrap();
             other.set(2);
+            ORDER.come();
+            ORDER.await_count(2);
         },
     );
 }

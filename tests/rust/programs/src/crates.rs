@@ -61,14 +61,22 @@ pub fn crossbeam_channel_ok() {
 }
 
 pub fn crossbeam_channel_racy() {
+    static ORDER: Hidden = Hidden::new();
     let (send, receive) = crossbeam_channel::unbounded::<Arc<Shared<u64>>>();
     both(
         move || {
             let data = Arc::new(Shared::new(0));
             send.send(data.clone()).unwrap();
+            ORDER.await_count(1);
             data.set(1);
+            ORDER.come();
         },
-        move || receive.recv().unwrap().set(2),
+        move || {
+            let data = receive.recv().unwrap();
+            data.set(2);
+            ORDER.come();
+            ORDER.await_count(2); // what is dropped here is dropped later
+        },
     );
 }
 
@@ -337,14 +345,22 @@ pub fn flume_ok() {
 }
 
 pub fn flume_racy() {
+    static ORDER: Hidden = Hidden::new();
     let (send, receive) = flume::unbounded::<Arc<Shared<u64>>>();
     both(
         move || {
             let data = Arc::new(Shared::new(0));
             send.send(data.clone()).unwrap();
+            ORDER.await_count(1);
             data.set(1);
+            ORDER.come();
         },
-        move || receive.recv().unwrap().set(2),
+        move || {
+            let data = receive.recv().unwrap();
+            data.set(2);
+            ORDER.come();
+            ORDER.await_count(2); // what is dropped here is dropped later
+        },
     );
 }
 
@@ -424,10 +440,15 @@ pub fn tokio_sync_ok() {
 }
 
 pub fn tokio_sync_racy() {
+    static ORDER: Hidden = Hidden::new();
     runtime().block_on(async {
         let data = Arc::new((tokio::sync::Notify::new(), Shared::new(0)));
         let other = data.clone();
-        let waiter = tokio::task::spawn_blocking(move || other.1.set(1));
+        let waiter = tokio::task::spawn_blocking(move || {
+            other.1.set(1);
+            ORDER.come();
+        });
+        ORDER.await_count(1);
         data.1.set(7);
         data.0.notify_one();
         waiter.await.unwrap();

@@ -13,6 +13,7 @@ mod once;
 mod shared;
 mod threads;
 
+use hidden::Hidden;
 use std::process::ExitCode;
 use std::thread;
 
@@ -28,10 +29,24 @@ macro_rules! pair {
 }
 
 /// Runs two functions at once, in two threads, and waits for both.
+///
+/// Both threads are there before either begins: whoever drops the handle of a thread that has ended comes after it, so a
+/// thread that is started then does, too.
 pub fn both(first: impl FnOnce() + Send, second: impl FnOnce() + Send) {
+    let begun = &Hidden::new();
+    let wait = move || {
+        begun.come();
+        begun.await_count(2);
+    };
     thread::scope(|scope| {
-        scope.spawn(first);
-        scope.spawn(second);
+        scope.spawn(move || {
+            wait();
+            first();
+        });
+        scope.spawn(move || {
+            wait();
+            second();
+        });
     });
 }
 

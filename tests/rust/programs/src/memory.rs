@@ -89,7 +89,7 @@ pub fn push_racy() {
     both(
         move || {
             // SAFETY: the element is there until the other one comes.
-            unsafe { std::hint::black_box((*list.place())[0]) };
+            unsafe { std::hint::black_box((&*list.place())[0]) };
             ORDER.come();
         },
         move || {

@@ -40,10 +40,15 @@ pub fn scope_ok() {
 }
 
 pub fn scope_racy() {
-    let data = Shared::new(0);
+    let (data, begun) = (Shared::new(0), Hidden::new());
+    let work = || {
+        begun.come();
+        begun.await_count(2);
+        data.set(1);
+    };
     thread::scope(|scope| {
-        scope.spawn(|| data.set(1));
-        scope.spawn(|| data.set(2));
+        scope.spawn(work);
+        scope.spawn(work);
     });
 }
 
@@ -158,12 +163,20 @@ pub fn tls_destructor_ok() {
 
 pub fn tls_destructor_racy() {
     thread_local!(static LAST: RefCell<Option<Last>> = const { RefCell::new(None) });
+    static BEGUN: Hidden = Hidden::new();
     let data = Arc::new(Shared::new(0));
-    let (a, b) = (data.clone(), data);
-    both(
-        move || LAST.set(Some(Last(a))),
-        move || LAST.set(Some(Last(b))),
-    );
+    let threads = [0, 1].map(|_| {
+        let data = data.clone();
+        thread::spawn(move || {
+            LAST.set(Some(Last(data)));
+            BEGUN.come();
+            BEGUN.await_count(2);
+        })
+    });
+    // A scope would not wait for the destructors.
+    for thread in threads {
+        thread.join().unwrap();
+    }
 }
 
 pub fn tls_ok() {
