@@ -6,6 +6,7 @@
 #![deny(unsafe_code)]
 
 pub mod cargo;
+pub mod check;
 pub mod collect;
 pub mod docs;
 pub mod env_cmd;
@@ -70,6 +71,7 @@ fn dispatch(mut args: Vec<OsString>) -> Result<ExitCode> {
         "record" => record::main(&rest),
         "cc" => wrapper::main(Language::C, rest),
         "c++" | "cxx" => wrapper::main(Language::Cxx, rest),
+        "check" => check::main(&rest),
         "report" => show::report(&rest),
         "explain" => show::explain_finding(&rest),
         "suppressions" => show::suppressions(&rest),

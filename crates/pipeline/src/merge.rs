@@ -191,8 +191,9 @@ impl Merger {
                         break;
                     }
                 }
+                let before = stream.words.len();
                 match source.next(strand, &mut stream.words) {
-                    Next::Some => {}
+                    Next::Some => sequencer.passed.words += (stream.words.len() - before) as u64,
                     Next::NotYet => {
                         still.push(strand);
                         break;

@@ -35,6 +35,8 @@ struct Now {
 /// Counts of what went through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passed {
+    /// Words taken from the streams.
+    pub words: u64,
     pub accesses: u64,
     pub acts: u64,
     pub frames: u64,

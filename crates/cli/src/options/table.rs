@@ -199,6 +199,11 @@ const CARGO: &[Key] = &[
     Key::Suppressions, Key::ExitCode, Key::HaltOnError, Key::Races, Key::LockOrder, Key::Deadlock,
     Key::Misuse, Key::ThreadLeaks, Key::SignalUnsafe, Key::Atomics, Key::Stats,
 ];
+#[rustfmt::skip] // one word a line would hide the rest of the file
+const CHECK: &[Key] = &[
+    Key::Format, Key::Log, Key::Color, Key::SourceLines, Key::MaxFindings, Key::Quiet,
+    Key::Suppressions, Key::ExitCode, Key::Races, Key::Atomics,
+];
 const SHOW: &[Key] = &[
     Key::Format,
     Key::Log,
@@ -342,6 +347,24 @@ pub const COMMANDS: &[Command] = &[
             itself failed.",
         options: CARGO,
         own: &[],
+        hidden: false,
+    },
+    Command {
+        name: "check",
+        usage: &["[OPTIONS] APP.dht"],
+        summary: "find the races of a recorded execution, with any detector, on several cores",
+        about: "APP.dht is what deadheat record wrote, or an execution in the text form of deadheat trace dump. The findings \
+            are those of a run that checks while it goes. fasttrack, djit and goldilocks are exact and must agree; \
+            eraser looks for memory that no lock guards, which may raise false alarms: beside an exact one, what it alone \
+            sees is only counted.\n\
+            Exit status: 0 when nothing was found, 1 (see --exit-code) when bugs were found, 2 when Deadheat itself failed.",
+        options: CHECK,
+        own: &[
+            own("--detector", "LIST", "fasttrack (the default), djit, goldilocks, eraser, some of them with commas, or all"),
+            own("--jobs", "N", "threads that check, each its part of the memory; the default is one for each core"),
+            own("--frames", "carried|alone", "alone checks each 1024 events by themselves, as KUDA does: faster, and \
+                misses what crosses their ends"),
+        ],
         hidden: false,
     },
     Command {
