@@ -7,6 +7,9 @@
 //! | [`text`]     | the grammar, the parser with line-numbered errors, the writer        |
 //! | [`legal`]    | could this interleaving have happened? (locks held once, joins late) |
 //! | [`mod@generate`] | random legal traces from a seed, some racy, some not                 |
+//! | `merge`      | one order of all events out of the streams of strands                |
+//! | `recorded`   | the text form of a recording, exact                                  |
+//! | `std_format` | RAPID's STD format                                                   |
 //! | `file`       | traces in files: checksummed, compressed frames of streams           |
 //! | [`wire`]     | the binary form of one strand's events, as the runtime records it    |
 //!
@@ -21,6 +24,12 @@ pub mod file;
 pub mod generate;
 #[cfg(feature = "std")]
 pub mod legal;
+#[cfg(feature = "std")]
+pub mod merge;
+#[cfg(feature = "std")]
+pub mod recorded;
+#[cfg(feature = "std")]
+pub mod std_format;
 #[cfg(feature = "std")]
 pub mod text;
 pub mod wire;

@@ -43,7 +43,7 @@ mod word;
 #[cfg(feature = "std")]
 pub use decode::{Damage, Decoder};
 #[cfg(feature = "std")]
-pub use source::{Memory, Next, Source, Writer};
+pub use source::{Memory, Next, Source, Writer, touch_of};
 
 pub use encode::{Words, act, calls, lost, memory, place, plain, range};
 pub use word::{

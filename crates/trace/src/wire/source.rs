@@ -38,7 +38,7 @@ pub trait Source {
 pub struct Memory {
     streams: BTreeMap<Strand, Vec<u64>>,
     taken: BTreeMap<Strand, usize>,
-    nodes: Vec<(StackNode, u64)>,
+    nodes: BTreeMap<StackNode, (StackNode, u64)>,
     lines: Vec<String>,
     /// Whole items come at most this many words at a time; 0 for all at once.
     pub portion: usize,
@@ -65,9 +65,8 @@ impl Memory {
                     caller: StackNode(0),
                 }),
                 None => {
-                    memory.nodes.push((StackNode(0), pc));
                     number += 1;
-                    let at = StackNode(memory.nodes.len() as u32);
+                    let at = memory.add_node(StackNode(0), pc);
                     Item::Act(Act::new(number - 1, action, at))
                 }
             };
@@ -77,10 +76,16 @@ impl Memory {
         memory
     }
 
-    /// Adds an item to a strand's stream as it is.
+    /// A new call stack.
     pub fn add_node(&mut self, caller: StackNode, pc: u64) -> StackNode {
-        self.nodes.push((caller, pc));
-        StackNode(self.nodes.len() as u32)
+        let node = StackNode(self.nodes.len() as u32 + 1);
+        self.nodes.insert(node, (caller, pc));
+        node
+    }
+
+    /// Says what a call stack is.
+    pub fn set_node(&mut self, node: StackNode, caller: StackNode, pc: u64) {
+        self.nodes.insert(node, (caller, pc));
     }
 
     /// Replaces the stream of a strand.
@@ -122,7 +127,7 @@ impl Source for Memory {
     }
 
     fn node(&mut self, node: StackNode) -> Option<(StackNode, u64)> {
-        self.nodes.get((node.0 as usize).checked_sub(1)?).copied()
+        self.nodes.get(&node).copied()
     }
 
     fn lines(&mut self, out: &mut Vec<String>) {
@@ -133,7 +138,7 @@ impl Source for Memory {
 }
 
 /// How an action that is no act touches memory.
-fn touch_of(action: Action) -> Option<(Touch, crate::event::Range)> {
+pub fn touch_of(action: Action) -> Option<(Touch, crate::event::Range)> {
     match action {
         Action::Read(range) => Some((Touch::Read, range)),
         Action::Write(range) => Some((Touch::Write, range)),
