@@ -280,7 +280,7 @@ unsafe fn record_elsewhere(
     }
 }
 
-/// Leaves the runtime, and runs the handlers of signals that arrived meanwhile.
+/// Leaves the runtime, and does what had to wait until then.
 #[inline(always)]
 pub fn leave(s: &mut Strand) {
     if s.leave() {
@@ -290,10 +290,9 @@ pub fn leave(s: &mut Strand) {
 
 #[cold]
 fn deliver(s: &mut Strand) {
+    crate::collect::collect_pending(s);
     #[cfg(feature = "export")]
     crate::interpose::signals::deliver_pending(s);
-    #[cfg(not(feature = "export"))]
-    let _ = s;
 }
 
 #[cold]

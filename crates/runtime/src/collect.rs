@@ -28,7 +28,7 @@ use crate::history::{CHUNK, CHUNK_BITS, Named};
 use crate::marks;
 use crate::record;
 use crate::runtime::Runtime;
-use crate::strand::Strand;
+use crate::strand::{PENDING_COLLECTION, Strand};
 use crate::sync::{Locked, SpinLock};
 use crate::sys;
 use crate::threads::FreeSlot;
@@ -38,6 +38,9 @@ use crate::timeline::Retired;
 pub struct Collector {
     due_at: AtomicU64,
     under_way: SpinLock,
+    /// How many there were, and how many of them could let go of numbers.
+    done: AtomicU64,
+    swept: AtomicU64,
     /// Rings that were taken away when somebody did not leave the runtime in time.
     retired: Locked<Vec<Retired>>,
 }
@@ -63,6 +66,8 @@ impl Collector {
         Collector {
             due_at: AtomicU64::new(FIRST),
             under_way: SpinLock::new(),
+            done: AtomicU64::new(0),
+            swept: AtomicU64::new(0),
             retired: Locked::new(Vec::new()),
         }
     }
@@ -70,10 +75,15 @@ impl Collector {
     /// Collects if it is due and nobody else does. The caller must be inside the runtime and hold none of its locks.
     #[inline]
     pub fn maybe_collect(&self, rt: &Runtime, me: Option<&Strand>) {
-        // A recording names call stacks for good.
-        if record::arena().is_none() && remembered(rt) >= self.due_at.load(Ordering::Relaxed) {
+        if self.is_due(rt) {
             self.collect_now(rt, me);
         }
+    }
+
+    #[inline]
+    pub fn is_due(&self, rt: &Runtime) -> bool {
+        // A recording names call stacks for good.
+        remembered(rt) >= self.due_at.load(Ordering::Relaxed) && record::arena().is_none()
     }
 
     #[cold]
@@ -87,6 +97,14 @@ impl Collector {
             .max(rt.shadow.bytes() as u64 / SHADOW_PART);
         self.due_at.store(due, Ordering::Relaxed);
         self.under_way.unlock();
+    }
+
+    pub fn done(&self) -> u64 {
+        self.done.load(Ordering::Relaxed)
+    }
+
+    pub fn swept(&self) -> u64 {
+        self.swept.load(Ordering::Relaxed)
     }
 
     pub fn each_lock(&self, f: &dyn Fn(&SpinLock)) {
@@ -105,6 +123,18 @@ impl Collector {
 impl Default for Collector {
     fn default() -> Self {
         Collector::new()
+    }
+}
+
+/// `s`, just outside of the runtime, does the collection that it found to be due inside.
+pub fn collect_pending(s: &mut Strand) {
+    let pending = s.pending.fetch_and(!PENDING_COLLECTION, Ordering::Relaxed);
+    if pending & PENDING_COLLECTION != 0
+        && let Some(rt) = s.runtime
+    {
+        s.enter();
+        rt.collector.maybe_collect(rt, Some(s));
+        s.leave();
     }
 }
 
@@ -131,7 +161,9 @@ pub(crate) fn collect(rt: &Runtime, me: Option<&Strand>) {
     drop(in_use);
 
     let named = marks::mark(rt);
+    rt.collector.done.fetch_add(1, Ordering::Relaxed);
     if others_have_left(rt, me) {
+        rt.collector.swept.fetch_add(1, Ordering::Relaxed);
         marks::sweep(rt, named);
         for ring in retired {
             // SAFETY: who saw it before it was taken away was inside the runtime and is not any more.

@@ -24,6 +24,10 @@ use crate::threads::ThreadId;
 
 mod roots;
 
+/// Bits of [`Strand::pending`].
+pub const PENDING_SIGNAL: u32 = 1;
+pub const PENDING_COLLECTION: u32 = 2;
+
 /// How many call stacks that were asked for last are kept in any case.
 pub const HELD: usize = 16;
 
@@ -116,8 +120,11 @@ pub struct Strand {
     pub inside: u32,
     /// How many interposed functions it is in.
     pub interposed: u32,
-    /// Signals that arrived meanwhile (set by the handler, cleared by who delivers).
-    pub pending_signals: AtomicU32,
+    /// What waits until the strand is outside: a signal that arrived meanwhile (set by the handler, cleared by who
+    /// delivers), and a collection.
+    pub pending: AtomicU32,
+    /// The runtime that it belongs to; none for nobody.
+    pub runtime: Option<&'static Runtime>,
     /// While positive, reads/writes/synchronization of this strand are not looked at.
     pub ignore_reads: u32,
     pub ignore_writes: u32,
@@ -225,7 +232,8 @@ impl Strand {
             slot: 0,
             inside: 0,
             interposed: 0,
-            pending_signals: AtomicU32::new(0),
+            pending: AtomicU32::new(0),
+            runtime: None,
             ignore_reads: 1,
             ignore_writes: 1,
             ignore_sync: 1,
@@ -281,6 +289,7 @@ impl Strand {
         strand.frames_known = base;
         strand.frames_end = base.wrapping_add(FIRST_FRAMES);
         strand.table = rt.shadow.table().cast();
+        strand.runtime = Some(rt);
         strand.slot = slot;
         strand.seq = seq;
         strand.thread = thread;
@@ -319,12 +328,12 @@ impl Strand {
         core::sync::atomic::compiler_fence(Ordering::SeqCst);
     }
 
-    /// True if signals arrived while inside and the caller, now outside, must deliver them.
+    /// True if something arrived while inside that the caller, now outside, must see to.
     #[inline(always)]
     pub fn leave(&mut self) -> bool {
         core::sync::atomic::compiler_fence(Ordering::SeqCst);
         self.inside -= 1;
-        self.inside == 0 && self.pending_signals.load(Ordering::Relaxed) != 0
+        self.inside == 0 && self.pending.load(Ordering::Relaxed) != 0
     }
 
     // ---- steps ----
@@ -413,7 +422,10 @@ impl Strand {
     #[cold]
     fn next_chunk(&mut self, rt: &Runtime, seq: u64) {
         if let Some(history) = self.history {
-            rt.collector.maybe_collect(rt, Some(self));
+            if rt.collector.is_due(rt) {
+                // Not here: a lock may be held.
+                self.pending.fetch_or(PENDING_COLLECTION, Ordering::Relaxed);
+            }
             self.chunk = history.chunk_for(seq, &rt.histories.bytes);
         }
         if self.chunk.is_null() {

@@ -105,8 +105,20 @@ pub fn finish() -> Option<i32> {
             .number(RT.histories.bytes.load(Ordering::Relaxed));
         out.key("stacks")
             .number(RT.stacks.len() as u64)
+            .key("lock_set_bytes")
+            .number(RT.lock_sets.bytes())
+            .key("name_bytes")
+            .number(RT.syncs.name_bytes())
+            .key("thread_bytes")
+            .number(RT.threads.bytes())
+            .key("free_slots")
+            .number(RT.threads.free_slots().len() as u64)
             .key("slots")
             .number(RT.threads.slots_used() as u64)
+            .key("collections")
+            .number(RT.collector.done())
+            .key("sweeps")
+            .number(RT.collector.swept())
             .end_line();
     }
     if RT.stream.connected() || !out.bytes.is_empty() {

@@ -14,7 +14,7 @@ use crate::interpose;
 use crate::interpose::{Call, exit};
 use crate::runtime::RT;
 use crate::signal_state::{CONTEXT_WORDS, INFO_WORDS, Kept, Running};
-use crate::strand::Strand;
+use crate::strand::{PENDING_SIGNAL, Strand};
 use crate::syncvar::Kind;
 use crate::sys;
 
@@ -174,7 +174,7 @@ unsafe extern "C" fn on_signal(signal: c_int, info: *mut c_void, context: *mut c
             core::ptr::copy_nonoverlapping(words, s.kept.context.as_mut_ptr(), CONTEXT_WORDS);
             *words.add(CONTEXT_MASK) |= BLOCKABLE;
         }
-        s.pending_signals.store(1, Ordering::Relaxed);
+        s.pending.fetch_or(PENDING_SIGNAL, Ordering::Relaxed);
         return;
     }
     // SAFETY: the kernel's own arguments.
@@ -183,7 +183,7 @@ unsafe extern "C" fn on_signal(signal: c_int, info: *mut c_void, context: *mut c
 
 /// Runs the handlers of signals that arrived while `s` was inside the runtime.
 pub(crate) fn deliver_pending(s: &mut Strand) {
-    if s.pending_signals.swap(0, Ordering::Relaxed) == 0 {
+    if s.pending.fetch_and(!PENDING_SIGNAL, Ordering::Relaxed) & PENDING_SIGNAL == 0 {
         return;
     }
     // All further signals are blocked, so it cannot change under our hands.
