@@ -15,9 +15,11 @@
 //! integers: shifts, masks and wrap-around are exact. 3. Global memory is analyzed too. 4. A thread-invariant write is
 //! a race only if the values differ; else it is for the run to say.
 
+mod divergence;
 mod expr;
 mod loops;
 mod pairs;
+mod paths;
 mod phases;
 mod solver;
 mod values;
@@ -106,6 +108,12 @@ pub fn run(scene: &Scene<'_>, launch: &Launch) -> Analysis {
     out.summary.accesses = sites.len() as u32;
     out.summary.recorded = sites.len() as u32;
     let instrs: Vec<u32> = sites.iter().map(|s| s.instr).collect();
+    let mut solver = solver::Solver::find();
+    if let Some(s) = &mut solver {
+        let (found, asked) = divergence::find(scene, launch, &mut v, s);
+        out.findings = found;
+        out.summary.questions = asked;
+    }
     let phases = match phases::phases(&mut v, &instrs) {
         Ok(p) => p,
         Err(why) => {
@@ -113,7 +121,6 @@ pub fn run(scene: &Scene<'_>, launch: &Launch) -> Analysis {
             return out;
         }
     };
-    let solver = solver::Solver::find();
     let no_solver = solver.is_none();
     let ordered = |s: Strength| {
         matches!(
@@ -187,7 +194,7 @@ pub fn run(scene: &Scene<'_>, launch: &Launch) -> Analysis {
         }
     }
     out.summary.pairs = pairs as u32;
-    out.summary.questions = judge.asked;
+    out.summary.questions += judge.asked;
     if no_solver && judge.undecided > 0 {
         out.notes.push(format!(
             "z3 was not found, so {} pairs could not be decided before running and are left to the run (install it with: apt install libz3-4)",

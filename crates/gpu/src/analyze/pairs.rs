@@ -496,7 +496,7 @@ impl Judge<'_, '_> {
     }
 }
 
-fn var_name(n: u32, v: Var) -> String {
+pub(super) fn var_name(n: u32, v: Var) -> String {
     let axis = |k: u8| ["x", "y", "z"][usize::from(k.min(2))];
     match v {
         Var::Tid(k) => format!("t{n}{}", axis(k)),

@@ -30,7 +30,7 @@ pub struct Phases {
     pub barrier_loops: Vec<bool>,
 }
 
-fn is_barrier(v: &Values<'_>, k: u32) -> bool {
+pub(super) fn is_barrier(v: &Values<'_>, k: u32) -> bool {
     let i = &v.f.body[k as usize];
     matches!(i.op.as_str(), "bar" | "barrier") && !i.has("warp") && !i.has("arrive")
 }
