@@ -19,7 +19,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use deadheat_detect::entry::Entry;
+use deadheat_detect::entry::{self, Entry};
 use hashbrown::HashMap;
 use std_alloc::vec::Vec;
 
@@ -28,6 +28,7 @@ use crate::history::{CHUNK, CHUNK_BITS, Named};
 use crate::marks;
 use crate::record;
 use crate::runtime::Runtime;
+use crate::shadow::Shadow;
 use crate::strand::{PENDING_COLLECTION, Strand};
 use crate::sync::{Locked, SpinLock};
 use crate::sys;
@@ -149,7 +150,12 @@ type InUse = HashMap<u64, Named, Hasher>;
 pub(crate) fn collect(rt: &Runtime, me: Option<&Strand>) {
     let free = rt.threads.free_slots();
     let from = present_steps(rt);
-    let in_use = in_use(rt);
+    let unknowable = Unknowable::new(&free, from.len());
+    let mut crowded = Vec::new();
+    let in_use = in_use(rt, &unknowable, &mut crowded);
+    for addr in crowded {
+        unknowable.thin_out(rt, addr);
+    }
     let mut freed = 0;
     for (slot, &from) in from.iter().enumerate() {
         let named = |chunk| in_use.get(&chunk_key(slot as u16, chunk)).copied();
@@ -200,7 +206,7 @@ fn present_steps(rt: &Runtime) -> Vec<u64> {
 }
 
 /// All numbers that cells name, or that a strand is about to report.
-fn in_use(rt: &Runtime) -> InUse {
+fn in_use(rt: &Runtime, unknowable: &Unknowable, crowded: &mut Vec<usize>) -> InUse {
     let mut named: InUse = HashMap::with_hasher(Hasher);
     let mut last = (u64::MAX, core::ptr::null_mut::<Named>());
     let mut name = |e: Entry| {
@@ -212,9 +218,17 @@ fn in_use(rt: &Runtime) -> InUse {
         // SAFETY: the pointer is fresh: the map has not grown since it was taken.
         unsafe { (*last.1)[place / 64] |= 1 << (place % 64) };
     };
-    rt.shadow.each_cell(|cell| {
+    rt.shadow.each_cell_at(|addr, cell| {
+        let mut unheard = 0;
+        let mut look = |e: Entry| {
+            name(e);
+            unheard += unknowable.has(e) as usize;
+        };
         // SAFETY: a cell of the shadow, and whoever collects is inside the runtime.
-        unsafe { cell::each_entry(cell, &mut name) };
+        unsafe { cell::each_entry(cell, &mut look) };
+        if unheard > 1 {
+            crowded.push(addr);
+        }
     });
     // What an access found to race with has left its cell, and is looked up only then. It was put down before it left:
     // if the walk did not meet it, it is here.
@@ -225,6 +239,52 @@ fn in_use(rt: &Runtime) -> InUse {
         }
     });
     named
+}
+
+/// The numbers of strands that have ended which nobody knows and nobody can ever learn of ([`crate::threads`]).
+struct Unknowable {
+    /// By slot: above the one, up to the other.
+    ranges: Vec<(u64, u64)>,
+}
+
+impl Unknowable {
+    fn new(free: &[FreeSlot], slots: usize) -> Self {
+        let mut ranges = std_alloc::vec![(0, 0); slots];
+        for free in free {
+            if let Some(range) = ranges.get_mut(free.slot as usize) {
+                *range = (free.known, free.seq);
+            }
+        }
+        Unknowable { ranges }
+    }
+
+    #[inline]
+    fn has(&self, e: Entry) -> bool {
+        let range = self.ranges.get(e.slot() as usize);
+        range.is_some_and(|&(known, seq)| known < e.seq() && e.seq() <= seq)
+    }
+
+    /// Of the cell's entries that are unknowable, those stay that conflict with more than another one does.
+    fn thin_out(&self, rt: &Runtime, addr: usize) {
+        let Some(cell) = rt.shadow.existing(addr) else {
+            return;
+        };
+        // SAFETY: the shadow gave the cell for this address.
+        unsafe { Shadow::owners(addr, cell) }.share(rt, addr);
+        // Of two that are alike the one with the larger word stays.
+        let replaces = |other: Entry, e: Entry| {
+            entry::subsumes(other, e, true) && (!entry::subsumes(e, other, true) || other.0 > e.0)
+        };
+        // SAFETY: as above; the page is shared now, and who collects is inside the runtime.
+        unsafe {
+            cell::drop_moot(cell, |e, all| {
+                self.has(e)
+                    && all
+                        .iter()
+                        .any(|&other| self.has(other) && replaces(other, e))
+            });
+        }
+    }
 }
 
 /// Reduces the slots that had no strand all the while, and says how much of them is still needed. The bytes freed.

@@ -166,6 +166,11 @@ impl Shadow {
 
     /// Calls `f` for every cell that exists.
     pub fn each_cell(&self, mut f: impl FnMut(*mut Cell)) {
+        self.each_cell_at(|_, cell| f(cell));
+    }
+
+    /// Calls `f` for every cell that exists, with its address.
+    pub fn each_cell_at(&self, mut f: impl FnMut(usize, *mut Cell)) {
         let mut done = 0;
         loop {
             let Some(region) = self.arena.lock().regions.get(done).copied() else {
@@ -175,7 +180,7 @@ impl Shadow {
             if let Some(cells) = self.existing(region << REGION_BITS) {
                 for i in 0..CELLS {
                     // SAFETY: the cell is inside the block.
-                    f(unsafe { cells.add(i) });
+                    f((region << REGION_BITS) + i * 8, unsafe { cells.add(i) });
                 }
             }
         }

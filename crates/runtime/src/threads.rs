@@ -17,6 +17,11 @@
 //! from E + 1 on for N, but not between. Only [`crate::syncvar::State`] concludes so, from the number at which an object was
 //! last released: the collection that lowers `needs` also makes objects forget such numbers above it.
 //!
+//! What nobody can ever learn of. A strand that has ended and cannot be joined has told nothing of its numbers after its last
+//! release. Whatever comes later is concurrent with all of them, of whichever such strand: so of two such entries of a cell
+//! that conflict with the same accesses one is enough, and the collection drops the other. A counter that every
+//! detached thread adds to at its end keeps one slot in use, not all of them.
+//!
 //! A thread itself is forgotten when it has ended, nobody can join it, and nothing that a report may show names it.
 
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -82,7 +87,10 @@ pub struct Thread {
     end: Clock,
     /// A slot of its own and what its creator knew, until it begins.
     slot: u16,
+    /// The last number of its slot: before it began, and after it ended.
     seq: u64,
+    /// After it ended: the last number that it told anybody of.
+    told: u64,
     start: Clock,
 }
 
@@ -105,6 +113,9 @@ pub struct FreeSlot {
     /// The largest number that a cell may still name.
     // invariant: at most `seq`
     pub needs: u64,
+    /// The largest number that anybody can ever know.
+    // invariant: at most `seq`
+    pub known: u64,
 }
 
 struct Slots {
@@ -138,6 +149,7 @@ impl Slots {
                     slot: slot as u16,
                     seq: 0,
                     needs: 0,
+                    known: 0,
                 })
             })
     }
@@ -195,9 +207,13 @@ impl Threads {
         (free.slot, free.seq)
     }
 
-    fn free_slot(&self, slot: u16, seq: u64) {
-        let needs = seq;
-        self.slots.lock().free.push(FreeSlot { slot, seq, needs });
+    fn free_slot(&self, slot: u16, seq: u64, known: u64) {
+        self.slots.lock().free.push(FreeSlot {
+            slot,
+            seq,
+            needs: seq,
+            known,
+        });
     }
 
     pub fn slots_used(&self) -> usize {
@@ -268,6 +284,7 @@ impl Threads {
             end: Clock::new(),
             slot,
             seq,
+            told: seq,
             start,
         });
         all.threads.insert(id.0, thread);
@@ -295,16 +312,20 @@ impl Threads {
         // SAFETY: by the contract we alone have it.
         let mut strand = unsafe { Box::from_raw(s) };
         acts::ended(&mut strand);
+        let told = strand.told();
         let end = strand.published().clone();
         let (id, slot, seq) = (strand.thread, strand.slot, strand.seq);
-        self.with(id, |t| {
+        let joinable = self.with(id, |t| {
             t.life = Life::Finished;
             t.strand = core::ptr::null_mut();
-            if t.fate == Fate::Joinable {
+            let joinable = t.fate == Fate::Joinable && t.sort == Sort::Thread;
+            if joinable {
                 t.end = end;
             }
+            (t.seq, t.told) = (seq, told);
+            joinable
         });
-        self.free_slot(slot, seq);
+        self.free_slot(slot, seq, if joinable { seq } else { told });
     }
 
     /// A thread that was created but never began: its slot is free again.
@@ -314,15 +335,23 @@ impl Threads {
             t.fate = Fate::Joined;
             (t.slot, t.seq)
         });
-        self.free_slot(slot, seq);
+        self.free_slot(slot, seq, seq);
     }
 
     /// Nobody will join the thread.
     pub fn detach(&self, id: ThreadId) {
-        self.with(id, |t| {
+        let ended = self.with(id, |t| {
             t.fate = Fate::Detached;
             t.end = Clock::new();
+            (t.life == Life::Finished).then_some((t.slot, t.seq, t.told))
         });
+        if let Some((slot, seq, told)) = ended {
+            let mut slots = self.slots.lock();
+            let mut free = slots.free.iter_mut();
+            if let Some(free) = free.find(|free| free.slot == slot && free.seq == seq) {
+                free.known = told;
+            }
+        }
     }
 
     /// `s` waited for the end of `id`: it knows now all that the other did.

@@ -3,6 +3,7 @@
 use core::sync::atomic::Ordering;
 
 use deadheat_detect::entry::{Entry, LIST, LOCK, MASK};
+use std_alloc::vec::Vec;
 
 use super::list::{self, Sort};
 use super::{Cell, LONGEST_COMMON, Right, Words, lock, pair};
@@ -60,13 +61,38 @@ pub unsafe fn forget(cell: *const Cell, gone: u8) {
 
 #[inline(never)]
 fn forget_part(cell: &Cell, gone: u8) {
+    reduce(cell, lock(cell), |word| Entry(word).without(gone).0);
+}
+
+/// Drops the entries that `is_moot` says so of, given all of the cell.
+///
+/// # Safety
+/// `cell` must be a cell of the shadow in a page that is shared, and the caller must be inside the runtime.
+pub unsafe fn drop_moot(cell: *const Cell, is_moot: impl Fn(Entry, &[Entry]) -> bool) {
+    // SAFETY: by the contract.
+    let cell = unsafe { &*cell };
     let first = lock(cell);
+    let mut all = Vec::new();
+    super::look::each_word(first, cell.second.load(Ordering::Relaxed), |entry| {
+        all.push(entry);
+    });
+    reduce(cell, first, |word| {
+        if word & MASK != 0 && is_moot(Entry(word), &all) {
+            0
+        } else {
+            word
+        }
+    });
+}
+
+/// What `left` leaves of each entry, in a cell that is locked and whose first word was `first`.
+fn reduce(cell: &Cell, first: u64, left: impl Fn(u64) -> u64) {
     let mut words = [0u64; LONGEST_COMMON];
     let mut count = 0;
     let mut keep = |word: u64| {
-        let left = Entry(word).without(gone);
-        if left.mask() != 0 && count < LONGEST_COMMON {
-            words[count] = left.0;
+        let left = left(word);
+        if left & MASK != 0 && count < LONGEST_COMMON {
+            words[count] = left;
             count += 1;
         }
     };
@@ -77,7 +103,7 @@ fn forget_part(cell: &Cell, gone: u8) {
         // SAFETY: the word names a list, which is common or whose cell is locked.
         let list = unsafe { list::named_by(first) };
         if list.sort() == Sort::Own {
-            return forget_in_own(cell, list, gone);
+            return reduce_own(cell, list, left);
         }
         for i in 0..list.len() {
             keep(list.item(i).load(Ordering::Relaxed));
@@ -99,12 +125,12 @@ fn forget_part(cell: &Cell, gone: u8) {
 }
 
 /// The cell is locked and its list its own: changed in place, however long it is.
-fn forget_in_own(cell: &Cell, list: &'static list::List, gone: u8) {
+fn reduce_own(cell: &Cell, list: &'static list::List, left: impl Fn(u64) -> u64) {
     let mut kept = 0;
     for i in 0..list.len() {
-        let left = Entry(list.item(i).load(Ordering::Relaxed)).without(gone);
-        if left.mask() != 0 {
-            list.item(kept).store(left.0, Ordering::Relaxed);
+        let left = left(list.item(i).load(Ordering::Relaxed));
+        if left & MASK != 0 {
+            list.item(kept).store(left, Ordering::Relaxed);
             kept += 1;
         }
     }

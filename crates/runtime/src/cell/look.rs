@@ -140,7 +140,7 @@ pub unsafe fn each_entry(cell: *const Cell, mut f: impl FnMut(Entry)) {
     }
 }
 
-fn each_word(first: u64, second: u64, mut f: impl FnMut(Entry)) {
+pub(super) fn each_word(first: u64, second: u64, mut f: impl FnMut(Entry)) {
     if first & LIST != 0 {
         // SAFETY: the word names a list, which is common or whose cell is locked.
         let list = unsafe { list::named_by(first) };

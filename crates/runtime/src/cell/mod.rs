@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use deadheat_detect::entry::{self, Entry, LIST, LOCK, MASK};
 
-pub use self::forget::{forget, replace_own, unlock_after_fork};
+pub use self::forget::{drop_moot, forget, replace_own, unlock_after_fork};
 use self::list::Sort;
 pub use self::list::after_fork;
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! go from nobody to one strand, to another, and become shared. A root strand makes and joins the trace's first one, so
 //! slots are used again and again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use deadheat_detect::entry::{self, MASK, PLAIN, WRITE};
@@ -140,6 +140,7 @@ pub struct Player {
     ids: BTreeMap<Name, ThreadId>,
     running: BTreeMap<Name, Running>,
     facts: BTreeMap<EventId, Fact>,
+    joined: BTreeSet<Name>,
 }
 
 /// The generator's areas, close together: regions, atomics, blocks.
@@ -172,6 +173,7 @@ impl Player {
             ids: BTreeMap::new(),
             running: BTreeMap::new(),
             facts: BTreeMap::new(),
+            joined: BTreeSet::new(),
         }
     }
 
@@ -187,6 +189,14 @@ impl Player {
         self.objects = OBJECTS + self.traces * OBJECTS_STRIDE;
         self.sites = sites;
         self.crowded = crowded(trace);
+        self.joined = trace
+            .events
+            .iter()
+            .filter_map(|event| match event.action {
+                Action::Join(child) => Some(child),
+                _ => None,
+            })
+            .collect();
         // A free marks memory only where there is shadow.
         assert!(
             self.rt.shadow.cell(self.base).is_some()
@@ -330,6 +340,9 @@ impl Player {
             Action::Fork(child) => {
                 let thread = rt.threads.create(rt, Some(s), Sort::Thread, StackId(0));
                 self.ids.insert(child, thread);
+                if !self.joined.contains(&child) {
+                    rt.threads.detach(thread);
+                }
             }
             Action::Join(child) => rt.threads.join(rt, s, self.ids[&child]),
             Action::Lock(m) | Action::Woken(_, m) => self.took(

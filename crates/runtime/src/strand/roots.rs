@@ -20,6 +20,11 @@ impl Strand {
         self.held
     }
 
+    /// The last number that anybody may have been told of: every release ends a step.
+    pub fn told(&self) -> u64 {
+        self.step_first - 1
+    }
+
     /// Is it in the runtime just now, as another thread sees it?
     ///
     /// # Safety
