@@ -13,6 +13,7 @@
 //! | own       | the entry is mine, of the same kind              | its grains need no record                     |
 //! | history   | ordered before me, of the same kind              | I take its grains over                        |
 //! | company   | two others read (or update) it, `enough` for me  | no record: whom I clash with meets one of them |
+//! | again     | the same access was recorded in this phase       | nothing: whoever came since has met it        |
 //! | clash     | unordered, and not both reads or both atomics    | a race                                        |
 //!
 //! Two are enough if they are of different blocks, or both of mine: whoever comes after both then comes after me.
@@ -181,18 +182,18 @@ const _: () = assert!(size_of::<Line>() == 64);
 /// In `keys[0]`: the line is fat, and `masks[0]` is its number.
 const FAT: Key = Key::MAX;
 
-/// Who did something to each grain, and where in the program.
-#[derive(Clone, Debug)]
-struct Marks {
-    keys: [Key; LINE as usize],
-    sites: [Site; LINE as usize],
+/// Who did something to a grain, and where in the program.
+#[derive(Clone, Copy, Debug)]
+struct Marks<const N: usize> {
+    keys: [Key; N],
+    sites: [Site; N],
 }
 
-impl Default for Marks {
+impl<const N: usize> Default for Marks<N> {
     fn default() -> Self {
         Marks {
-            keys: [0; LINE as usize],
-            sites: [Site::default(); LINE as usize],
+            keys: [0; N],
+            sites: [Site::default(); N],
         }
     }
 }
@@ -200,9 +201,24 @@ impl Default for Marks {
 /// A line grain by grain: the last write, two readers and two updaters of different warps.
 #[derive(Clone, Debug, Default)]
 struct Fat {
-    write: Marks,
-    reads: [Marks; 2],
-    updates: Option<Box<[Marks; 2]>>,
+    /// The write first, then the reads.
+    plain: [Marks<3>; LINE as usize],
+    /// Made when the first atomic comes.
+    updates: Vec<Marks<2>>,
+}
+
+impl Fat {
+    fn clear(&mut self) {
+        self.plain.fill(Marks::default());
+        self.updates.clear();
+    }
+
+    fn updates(&mut self, g: usize) -> &mut Marks<2> {
+        if self.updates.is_empty() {
+            self.updates.resize(LINE as usize, Marks::default());
+        }
+        &mut self.updates[g]
+    }
 }
 
 /// The lines of a stretch of memory.
@@ -233,8 +249,7 @@ impl Sheet {
     }
 
     pub fn bytes(&self) -> usize {
-        let fat =
-            |f: &Fat| size_of::<Fat>() + f.updates.as_ref().map_or(0, |_| size_of::<[Marks; 2]>());
+        let fat = |f: &Fat| size_of::<Fat>() + f.updates.capacity() * size_of::<Marks<2>>();
         self.lines.len() * size_of::<Line>() + self.fats.iter().map(|f| fat(f)).sum::<usize>()
     }
 
@@ -254,6 +269,12 @@ impl Sheet {
             let fat = &mut self.fats[l.masks[0] as usize];
             fat.touch(m, me, kind, site, tell);
             return;
+        }
+        for s in 0..SLOTS {
+            // Done before in this phase: whoever came in between has met that mark.
+            if l.keys[s] == me.key && l.sites[s] == site && l.masks[s] & m == m {
+                return;
+            }
         }
         let (mut own, mut clash, mut company) = (0u32, 0u32, Company::default());
         for s in 0..SLOTS {
@@ -296,28 +317,18 @@ impl Sheet {
         if self.used == self.fats.len() {
             self.fats.push(Box::default());
         } else {
-            *self.fats[self.used] = Fat::default();
+            self.fats[self.used].clear();
         }
         let fat = &mut self.fats[self.used];
         let l = &mut self.lines[line];
         for s in 0..SLOTS {
             for g in (0..LINE as usize).filter(|g| l.masks[s] >> g & 1 == 1) {
-                let pair = match l.sites[s].what() {
-                    Kind::Write => std::slice::from_mut(&mut fat.write),
-                    Kind::Read => &mut fat.reads[..],
-                    Kind::Atomic => &mut fat.updates.get_or_insert_default()[..],
-                };
-                let k = match pair {
-                    [a, b] if a.keys[g] != 0 => {
-                        if b.keys[g] != 0 && a.keys[g] >> 32 != b.keys[g] >> 32 {
-                            continue;
-                        }
-                        1
-                    }
-                    _ => 0,
-                };
-                pair[k].keys[g] = l.keys[s];
-                pair[k].sites[g] = l.sites[s];
+                let (key, site) = (l.keys[s], l.sites[s]);
+                match site.what() {
+                    Kind::Write => fat.plain[g].set(0, key, site),
+                    Kind::Read => fat.plain[g].adopt(1, key, site),
+                    Kind::Atomic => fat.updates(g).adopt(0, key, site),
+                }
             }
         }
         l.keys[0] = FAT;
@@ -369,34 +380,48 @@ impl Line {
     }
 }
 
-/// Tells of a mark that clashes.
-#[inline(always)]
-fn meet(m: &Marks, g: usize, me: &Me, tell: &mut impl FnMut(Clash)) {
-    if !me.ordered(m.keys[g]) {
-        tell(Clash {
-            key: m.keys[g],
-            site: m.sites[g],
-            grain: g as u32,
-        });
+impl<const N: usize> Marks<N> {
+    #[inline(always)]
+    fn set(&mut self, k: usize, key: Key, site: Site) {
+        self.keys[k] = key;
+        self.sites[k] = site;
     }
-}
 
-/// Keeps two of different warps, if possible of different blocks; that is company enough.
-#[inline(always)]
-fn join(pair: &mut [Marks; 2], g: usize, me: &Me, site: Site) {
-    let (a, b) = (pair[0].keys[g], pair[1].keys[g]);
-    if a == me.key || b == me.key {
-        return;
+    /// Tells of a mark that clashes.
+    #[inline(always)]
+    fn meet(&self, k: usize, g: usize, me: &Me, tell: &mut impl FnMut(Clash)) {
+        if !me.ordered(self.keys[k]) {
+            tell(Clash {
+                key: self.keys[k],
+                site: self.sites[k],
+                grain: g as u32,
+            });
+        }
     }
-    let k = if me.after(a) {
-        0
-    } else if me.after(b) || (a >> 32 == b >> 32 && a >> 32 != me.key >> 32) {
-        1
-    } else {
-        return;
-    };
-    pair[k].keys[g] = me.key;
-    pair[k].sites[g] = site;
+
+    /// Takes one of a slim line's entries into the pair at `k`.
+    fn adopt(&mut self, k: usize, key: Key, site: Site) {
+        let (a, b) = (self.keys[k], self.keys[k + 1]);
+        if a == 0 {
+            self.set(k, key, site);
+        } else if b == 0 || a >> 32 == b >> 32 {
+            self.set(k + 1, key, site);
+        }
+    }
+
+    /// Keeps two of different warps in the pair at `k`, if possible of different blocks; that is company enough.
+    #[inline(always)]
+    fn join(&mut self, k: usize, me: &Me, site: Site) {
+        let (a, b) = (self.keys[k], self.keys[k + 1]);
+        if a == me.key || b == me.key {
+            return;
+        }
+        if me.after(a) {
+            self.set(k, me.key, site);
+        } else if me.after(b) || (a >> 32 == b >> 32 && a >> 32 != me.key >> 32) {
+            self.set(k + 1, me.key, site);
+        }
+    }
 }
 
 impl Fat {
@@ -405,24 +430,23 @@ impl Fat {
         while m != 0 {
             let g = m.trailing_zeros() as usize;
             m &= m - 1;
-            meet(&self.write, g, me, tell);
+            let p = &mut self.plain[g];
+            p.meet(0, g, me, tell);
             if kind != Kind::Read {
-                meet(&self.reads[0], g, me, tell);
-                meet(&self.reads[1], g, me, tell);
-            }
-            if kind != Kind::Atomic
-                && let Some(u) = &self.updates
-            {
-                meet(&u[0], g, me, tell);
-                meet(&u[1], g, me, tell);
+                p.meet(1, g, me, tell);
+                p.meet(2, g, me, tell);
             }
             match kind {
-                Kind::Write => {
-                    self.write.keys[g] = me.key;
-                    self.write.sites[g] = site;
+                Kind::Write => p.set(0, me.key, site),
+                Kind::Read => p.join(1, me, site),
+                Kind::Atomic => {
+                    self.updates(g).join(0, me, site);
+                    continue;
                 }
-                Kind::Read => join(&mut self.reads, g, me, site),
-                Kind::Atomic => join(self.updates.get_or_insert_default(), g, me, site),
+            }
+            if let Some(u) = self.updates.get(g) {
+                u.meet(0, g, me, tell);
+                u.meet(1, g, me, tell);
             }
         }
     }
@@ -475,7 +499,7 @@ mod tests {
             let mut naive: Vec<Naive> = (0..64).map(|_| Naive::default()).collect();
             let mut racy = [false; 64];
             let mut phases = [0u32; 3];
-            for step in 0..4 + dice(60) {
+            for _ in 0..4 + dice(60) {
                 let block = dice(blocks) as u32;
                 if dice(5) == 0 {
                     phases[block as usize] += 1;
@@ -492,7 +516,7 @@ mod tests {
                 };
                 let m = ((1u64 << count) - 1) as u32;
                 let me = Me::new(block, phase, warp);
-                let site = Site::new(step as u32, kind, 0, 0, first);
+                let site = Site::new(dice(3) as u32, kind, 0, 0, first);
                 sheet.touch(line, m << first, &me, kind, site, &mut |c| {
                     racy[line * 32 + c.grain as usize] = true;
                 });

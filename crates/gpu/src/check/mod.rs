@@ -12,6 +12,7 @@ mod plain;
 pub mod race;
 #[cfg(test)]
 mod reference;
+mod script;
 mod spin;
 mod stmt;
 mod watcher;

@@ -86,71 +86,7 @@ fn what(kind: Kind) -> What {
     }
 }
 
-/// Lanes that lie side by side, or all at one place: first lane, how many elements, address of the first.
-struct Run {
-    lane: u32,
-    count: u32,
-    at: u64,
-}
-
-/// The runs of the lanes in `mask`.
-#[inline(always)]
-fn runs<const W: usize>(a: &Access<'_, W>, mask: u64, mut f: impl FnMut(Run)) {
-    let first = mask.trailing_zeros();
-    match a.shape {
-        Shape::Point => f(Run {
-            lane: first,
-            count: 1,
-            at: a.at(first as usize),
-        }),
-        Shape::Run => {
-            let mut rest = mask;
-            while rest != 0 {
-                let lane = rest.trailing_zeros();
-                let count = (!(rest >> lane)).trailing_zeros().min(64 - lane);
-                f(Run {
-                    lane,
-                    count,
-                    at: a.at(lane as usize),
-                });
-                rest &= !((u64::MAX >> (64 - count)) << lane);
-            }
-        }
-        Shape::Scattered => {
-            let mut run = Run {
-                lane: first,
-                count: 1,
-                at: a.at(first as usize),
-            };
-            let (mut last, mut still) = (run.at, false);
-            for l in lanes(mask & (mask - 1)) {
-                let at = a.at(l);
-                if at == last && (still || run.count == 1) {
-                    still = true;
-                } else if at == last + u64::from(a.size)
-                    && !still
-                    && l as u32 == run.lane + run.count
-                {
-                    run.count += 1;
-                } else {
-                    f(std::mem::replace(
-                        &mut run,
-                        Run {
-                            lane: l as u32,
-                            count: 1,
-                            at,
-                        },
-                    ));
-                    still = false;
-                }
-                last = at;
-            }
-            f(run);
-        }
-    }
-}
-
-/// A part of a run that lies in one line.
+/// A part of an access that lies in one line.
 struct Piece {
     line: usize,
     mask: u32,
@@ -168,21 +104,95 @@ struct Cut {
 }
 
 impl Cut {
-    /// The pieces of a run; `at` is its offset from where the lines begin.
+    /// The pieces of what the lanes in `mask` access; `base` is where the lines begin.
     #[inline(always)]
-    fn pieces(self, run: &Run, at: u64, mut f: impl FnMut(Piece)) {
-        let mut grain = (at >> self.shift) as u32;
-        if run.count == 1 {
-            // An element is aligned, so it lies in one line.
-            f(Piece {
-                line: (grain / LINE) as usize,
-                mask: (u32::MAX >> (LINE - (1 << self.power))) << (grain % LINE),
-                site: Site::single(self.pc, self.kind, run.lane),
-            });
+    fn pieces<const W: usize>(
+        self,
+        a: &Access<'_, W>,
+        mask: u64,
+        base: u64,
+        mut f: impl FnMut(Piece),
+    ) {
+        let grain = |lane: u32| ((a.at(lane as usize) - base) >> self.shift) as u32;
+        let first = mask.trailing_zeros();
+        match a.shape {
+            Shape::Point => self.one(first, grain(first), &mut f),
+            Shape::Run if self.power == 0 => self.side_by_side(mask, grain(first), &mut f),
+            Shape::Run => {
+                let mut rest = mask;
+                while rest != 0 {
+                    let lane = rest.trailing_zeros();
+                    let count = (!(rest >> lane)).trailing_zeros().min(64 - lane);
+                    self.run(lane, count, grain(lane), &mut f);
+                    rest &= !((u64::MAX >> (64 - count)) << lane);
+                }
+            }
+            Shape::Scattered => {
+                let pairs = mask & (mask << 1);
+                let (same, next) = (a.links.same & pairs, a.links.next & pairs);
+                let mut rest = mask;
+                while rest != 0 {
+                    let lane = rest.trailing_zeros();
+                    // How many lanes behind this one go with it.
+                    let after = |links: u64| (!(links >> lane >> 1)).trailing_zeros();
+                    let (still, on) = (after(same), after(next));
+                    if on > 0 {
+                        self.run(lane, on + 1, grain(lane), &mut f);
+                    } else {
+                        self.one(lane, grain(lane), &mut f);
+                    }
+                    rest &= u64::MAX << lane << 1 << still.max(on);
+                }
+            }
+        }
+    }
+
+    /// The element of one lane; it is aligned, so it lies in one line.
+    #[inline(always)]
+    fn one(self, lane: u32, grain: u32, f: &mut impl FnMut(Piece)) {
+        f(Piece {
+            line: (grain / LINE) as usize,
+            mask: (u32::MAX >> (LINE - (1 << self.power))) << (grain % LINE),
+            site: Site::single(self.pc, self.kind, lane),
+        });
+    }
+
+    /// Lanes with one grain each, one behind the other but for those that are not in the mask; `grain` is the first's.
+    #[inline(always)]
+    fn side_by_side(self, mask: u64, grain: u32, f: &mut impl FnMut(Piece)) {
+        let lane = mask.trailing_zeros();
+        if mask & (mask - 1) == 0 {
+            self.one(lane, grain, f);
             return;
         }
-        let mut left = run.count << self.power;
-        let mut lane = run.lane;
+        let mut line = (grain / LINE) as usize;
+        let into = grain % LINE;
+        let mut bits = u128::from(mask >> lane) << into;
+        let (mut lane, mut at) = (lane, into);
+        while bits != 0 {
+            let part = bits as u32;
+            if part != 0 {
+                f(Piece {
+                    line,
+                    mask: part,
+                    site: Site::new(self.pc, self.kind, 0, lane, at),
+                });
+            }
+            bits >>= LINE;
+            line += 1;
+            lane += LINE - at;
+            at = 0;
+        }
+    }
+
+    /// Lanes one behind the other.
+    #[inline(always)]
+    fn run(self, mut lane: u32, count: u32, mut grain: u32, f: &mut impl FnMut(Piece)) {
+        if count == 1 {
+            self.one(lane, grain, f);
+            return;
+        }
+        let mut left = count << self.power;
         while left > 0 {
             let first = grain % LINE;
             let n = left.min(LINE - first);
@@ -274,13 +284,11 @@ impl Plain {
     pub fn shared<const W: usize>(&mut self, a: &Access<'_, W>, mask: u64, me: &Me, log: &mut Log) {
         let cut = self.cut(a);
         let mut sheet = std::mem::take(&mut self.sheet);
-        runs(a, mask, |run| {
-            cut.pieces(&run, run.at, |p| {
-                sheet.touch(p.line, p.mask, me, cut.kind, p.site, &mut |clash| {
-                    let addr = u64::from(p.line as u32 * LINE + clash.grain) << cut.shift;
-                    let old = stored(a.before, addr as usize, self.grain);
-                    self.clash(a, clash, p.site, addr, old);
-                });
+        cut.pieces(a, mask, 0, |p| {
+            sheet.touch(p.line, p.mask, me, cut.kind, p.site, &mut |clash| {
+                let addr = u64::from(p.line as u32 * LINE + clash.grain) << cut.shift;
+                let old = stored(a.before, addr as usize, self.grain);
+                self.clash(a, clash, p.site, addr, old);
             });
         });
         self.sheet = sheet;
@@ -310,19 +318,17 @@ impl Plain {
             };
             let mut page = page.lock();
             let Ground { sheet, values } = &mut *page;
-            runs(a, here, |run| {
-                let at = run.at % PAGE;
-                cut.pieces(&run, at, |p| {
-                    sheet.touch(p.line, p.mask, me, cut.kind, p.site, &mut |clash| {
-                        let off = u64::from(p.line as u32 * LINE + clash.grain) << cut.shift;
-                        let old = stored(values, off as usize, grain);
-                        self.clash(a, clash, p.site, number * PAGE + off, old);
-                    });
+            let base = number * PAGE;
+            cut.pieces(a, here, base, |p| {
+                sheet.touch(p.line, p.mask, me, cut.kind, p.site, &mut |clash| {
+                    let off = u64::from(p.line as u32 * LINE + clash.grain) << cut.shift;
+                    let old = stored(values, off as usize, grain);
+                    self.clash(a, clash, p.site, base + off, old);
                 });
-                if cut.kind == Kind::Write {
-                    keep(a, &run, at as usize, values);
-                }
             });
+            if cut.kind == Kind::Write {
+                keep(a, here, base, values);
+            }
         }
         self.cache = cache;
         self.finish(a, mask, me, Space::Global, log);
@@ -433,25 +439,28 @@ fn on_page<const W: usize>(a: &Access<'_, W>, mask: u64, number: u64) -> u64 {
 
 /// Keeps the values of a write for whoever writes next.
 #[inline(always)]
-fn keep<const W: usize>(a: &Access<'_, W>, run: &Run, at: usize, values: &mut Vec<u8>) {
+fn keep<const W: usize>(a: &Access<'_, W>, mask: u64, base: u64, values: &mut Vec<u8>) {
     if values.is_empty() {
         values.resize(PAGE as usize, 0);
     }
-    let (first, n) = (run.lane as usize, run.count as usize);
-    let Some(each) = a.size.checked_div(a.values.len() as u32) else {
-        return;
-    };
-    let each = each as usize;
-    let dst = &mut values[at..at + n * a.size as usize];
-    if let ([row], 4) = (a.values, each) {
+    let (first, n) = (mask.trailing_zeros() as usize, mask.count_ones() as usize);
+    let at = |l: usize| (a.at(l) - base) as usize;
+    let whole = mask >> first == u64::MAX >> (64 - n);
+    if let ([row], 4, Shape::Run, true) = (a.values, a.size, a.shape, whole) {
+        let dst = &mut values[at(first)..at(first) + n * 4];
         for (d, v) in dst.chunks_exact_mut(4).zip(&row[first..first + n]) {
             d.copy_from_slice(&(*v as u32).to_le_bytes());
         }
         return;
     }
-    for (k, lane) in dst.chunks_exact_mut(a.size as usize).enumerate() {
-        for (d, row) in lane.chunks_exact_mut(each).zip(a.values) {
-            d.copy_from_slice(&row[first + k].to_le_bytes()[..each]);
+    let Some(each) = a.size.checked_div(a.values.len() as u32) else {
+        return;
+    };
+    let each = each as usize;
+    for l in lanes(mask) {
+        let dst = &mut values[at(l)..at(l) + a.size as usize];
+        for (d, row) in dst.chunks_exact_mut(each).zip(a.values) {
+            d.copy_from_slice(&row[l].to_le_bytes()[..each]);
         }
     }
 }

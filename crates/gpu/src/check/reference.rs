@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::machine::program::Strength;
-use crate::machine::{Access, Observer, Shape, What};
+use crate::machine::{Access, Links, Observer, Shape, What};
 use crate::ptx::Space;
 
 use super::watcher::{Shared, Watcher};
@@ -101,6 +101,7 @@ fn cells_find_the_addresses_that_the_maps_find() {
                     addrs: &addrs,
                     origin: 0,
                     shape: Shape::Run,
+                    links: Links::default(),
                     size: 4,
                     what: if write { What::Write } else { What::Read },
                     strength: Strength::Weak,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::machine::program::{Pc, Scope};
-use crate::machine::{Access, Observer, What};
+use crate::machine::{Access, Observer, Shape, What};
 use crate::ptx::Space;
 
 use super::cell::{STRONG, flags};
@@ -19,6 +19,7 @@ use super::log::{Actor, Log};
 use super::pages::Pages;
 use super::plain::{GroundPages, Plain, twins};
 use super::race::{Races, Relation};
+use super::script::Scripts;
 use super::{Monitor, Options, Scheme};
 
 /// What the watchers of a launch share.
@@ -60,6 +61,7 @@ pub struct Watcher<const W: usize> {
     warps: usize,
     /// For each instruction and warp: phase + 1 and lanes of the last record of a loop-invariant access.
     once: Vec<(u32, u64)>,
+    scripts: Scripts,
     checked: u64,
     spared: u64,
     lost: u64,
@@ -84,6 +86,7 @@ impl<const W: usize> Watcher<W> {
             phase: 0,
             warps,
             once: Vec::new(),
+            scripts: Scripts::new(if s.plain { s.plan.len() } else { 0 }, warps),
             checked: 0,
             spared: 0,
             lost: 0,
@@ -120,6 +123,12 @@ impl<const W: usize> Watcher<W> {
                     return 0;
                 }
                 if one_lane {
+                    let at = a.at(mask.trailing_zeros() as usize);
+                    let alike = a.what == What::Read && (a.shape == Shape::Point || count == 1);
+                    if self.s.plain && alike && !self.scripts.new_to(a.pc, self.phase, a.warp, at) {
+                        self.spared += count;
+                        return 0;
+                    }
                     self.spared += count - 1;
                     mask &= mask.wrapping_neg();
                 }
@@ -163,6 +172,7 @@ impl<const W: usize> Observer<W> for Watcher<W> {
         self.block = block;
         self.phase = 0;
         self.once.fill((0, 0));
+        self.scripts.clear();
         match &mut self.shadow {
             Shadow::Plain(p) => p.restart(),
             Shadow::Full(f) => f.restart(block),

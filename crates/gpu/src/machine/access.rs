@@ -6,7 +6,7 @@ use super::block::Env;
 use super::memory;
 use super::observe::{Access, FaultKind, Observer, What};
 use super::ops::{Row, full};
-use super::program::{Kind, LOCAL_WINDOW, Op, PARAM_WINDOW, SHARED_WINDOW, Strength};
+use super::program::{CONST, Kind, LOCAL_WINDOW, Op, PARAM_WINDOW, SHARED_WINDOW, Strength};
 pub use super::reach::lanes;
 use super::reach::{Class, class};
 use super::survey::{Form, Shape, Survey};
@@ -151,7 +151,7 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
         c: Class,
         mask: u64,
         addrs: &Row<W>,
-        shape: Shape,
+        survey: &Survey,
         size: u32,
         what: What,
         strength: Strength,
@@ -175,7 +175,8 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
             mask,
             addrs,
             origin,
-            shape,
+            shape: survey.shape,
+            links: survey.links,
             size,
             what,
             strength,
@@ -301,17 +302,7 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
                     self.uninitialized(w, mask, &addrs, &survey, size);
                 }
                 // Watched after it happened: whoever released the value that was seen has said so before.
-                self.tell(
-                    w,
-                    c,
-                    mask,
-                    &addrs,
-                    survey.shape,
-                    size,
-                    What::Read,
-                    strength,
-                    &[],
-                );
+                self.tell(w, c, mask, &addrs, &survey, size, What::Read, strength, &[]);
             }
             return;
         }
@@ -325,24 +316,11 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
                     row[l] = got[l];
                 }
             }
+            let some = survey.apart();
             if O::ON && c == Class::Shared {
-                let some = Survey {
-                    shape: Shape::Scattered,
-                    ..survey
-                };
                 env.uninitialized(w, m, &addrs, &some, size);
             }
-            env.tell(
-                w,
-                c,
-                m,
-                &addrs,
-                Shape::Scattered,
-                size,
-                What::Read,
-                strength,
-                &[],
-            );
+            env.tell(w, c, m, &addrs, &some, size, What::Read, strength, &[]);
         });
         for (k, &d) in vecs.iter().enumerate() {
             wide(&mut rows[k]);
@@ -411,8 +389,36 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
         }
     }
 
+    /// A parameter that is the same for all lanes, as almost all are; false if there is no such parameter.
+    #[inline(always)]
+    fn load_same_param(
+        &self,
+        w: &mut Warp<W>,
+        op: &Op,
+        base: u64,
+        mask: u64,
+        ty: Ty,
+        n: u8,
+    ) -> bool {
+        let at = (base.wrapping_add(op.imm as u64) & 0xffff_ffff) as usize;
+        let bytes = ty.bytes() as usize;
+        if at + bytes * usize::from(n) > self.ctx.params.len() {
+            return false;
+        }
+        let keep = if bytes == 4 { 0xffff_ffff } else { u64::MAX };
+        for k in 0..usize::from(n) {
+            let v = bytes_at(self.ctx.params, at + k * bytes, ty.bytes());
+            let d = self.ctx.program.vecs[op.d as usize + k];
+            w.put(d, &[extend(ty, 8, v) & keep; W], mask);
+        }
+        true
+    }
+
     fn load_param(&mut self, w: &mut Warp<W>, op: &Op, mask: u64, ty: Ty, n: u8) {
         let base = *w.row(&self.ctx.consts, op.a);
+        if op.a & CONST != 0 && self.load_same_param(w, op, base[0], mask, ty, n) {
+            return;
+        }
         for k in 0..usize::from(n) {
             let d = self.ctx.program.vecs[op.d as usize + k];
             let mut row = [0u64; W];
@@ -480,10 +486,7 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
             return;
         }
         self.groups(w, mask, &addrs, size, |env, w, c, m| {
-            let some = Survey {
-                shape: Shape::Scattered,
-                ..survey
-            };
+            let some = survey.apart();
             env.put_group(w, c, m, &addrs, &some, bytes, size, strength, rows);
         });
     }
@@ -504,17 +507,7 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
         rows: &[Row<W>],
     ) {
         // Watched before it happens: what it releases must be known to whoever sees its value.
-        self.tell(
-            w,
-            c,
-            m,
-            addrs,
-            survey.shape,
-            size,
-            What::Write,
-            strength,
-            rows,
-        );
+        self.tell(w, c, m, addrs, survey, size, What::Write, strength, rows);
         for (k, row) in rows.iter().enumerate() {
             let off = k as u64 * u64::from(bytes);
             match c {

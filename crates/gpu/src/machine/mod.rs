@@ -34,4 +34,4 @@ pub use load::{LoadError, Loaded};
 pub use memory::Memory;
 pub use observe::{Access, Blind, Fault, FaultKind, Observer, What};
 pub use program::Program;
-pub use survey::Shape;
+pub use survey::{Links, Shape};

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::ptx::Space;
 
 use super::program::{Pc, Scope, Strength};
-use super::survey::Shape;
+use super::survey::{Links, Shape};
 
 /// What an access does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,7 @@ pub struct Access<'a, const W: usize> {
     pub origin: u64,
     /// How the addresses of the lanes in `mask` lie to each other.
     pub shape: Shape,
+    pub links: Links,
     /// Bytes per lane.
     pub size: u32,
     pub what: What,

@@ -22,6 +22,27 @@ pub struct Survey {
     /// All address bits that some lane has set: alignment is decided by the low ones.
     pub bits: u64,
     pub shape: Shape,
+    pub links: Links,
+}
+
+impl Survey {
+    /// Nothing is known of how a part of the lanes lie to each other.
+    pub fn apart(self) -> Survey {
+        Survey {
+            shape: Shape::Scattered,
+            links: Links::default(),
+            ..self
+        }
+    }
+}
+
+/// Lanes of a scattered access that go with the lane before them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Links {
+    /// At the same address.
+    pub same: u64,
+    /// At the next element.
+    pub next: u64,
 }
 
 /// How an operand becomes a generic address: `((base + add) & keep) | window`.
@@ -71,6 +92,7 @@ fn survey<const W: usize>(
             hi,
             bits: one,
             shape: Shape::Run,
+            links: Links::default(),
         };
     }
     if point == 0 {
@@ -79,6 +101,7 @@ fn survey<const W: usize>(
             hi: one,
             bits: one,
             shape: Shape::Point,
+            links: Links::default(),
         };
     }
     let (mut lo, mut hi, mut bits) = (one as i64, one as i64, one);
@@ -90,11 +113,21 @@ fn survey<const W: usize>(
         hi = hi.max(a as i64);
         bits |= a;
     }
+    let (mut same, mut next) = (0u64, 0u64);
+    for l in 1..W {
+        same |= u64::from(out[l] == out[l - 1]) << l;
+        next |= u64::from(out[l] == out[l - 1].wrapping_add(step)) << l;
+    }
+    let pairs = mask & (mask << 1);
     Survey {
         lo: lo as u64,
         hi: hi as u64,
         bits,
         shape: Shape::Scattered,
+        links: Links {
+            same: same & pairs,
+            next: next & pairs,
+        },
     }
 }
 
@@ -149,6 +182,14 @@ mod tests {
                 (_, true) => Shape::Point,
                 _ => Shape::Scattered,
             },
+            links: lanes
+                .windows(2)
+                .filter(|p| p[1] == p[0] + 1 && !run && !point)
+                .fold(Links::default(), |mut k, p| {
+                    k.same |= u64::from(a[p[0]] == a[p[1]]) << p[1];
+                    k.next |= u64::from(a[p[0]] + u64::from(size) == a[p[1]]) << p[1];
+                    k
+                }),
         }
     }
 
@@ -188,6 +229,7 @@ mod tests {
                 let got = f(&a, form, mask, size, &mut out);
                 assert_eq!(out, a);
                 assert_eq!((got.lo, got.hi, got.shape), (want.lo, want.hi, want.shape));
+                assert_eq!(got.links, want.links);
                 assert_eq!(
                     got.bits & u64::from(size - 1),
                     want.bits & u64::from(size - 1)

@@ -8,7 +8,7 @@ use super::memory;
 use super::observe::{Observer, What};
 use super::program::{AtomOp, LOCAL_WINDOW, NONE, Op, SHARED_WINDOW, Strength};
 use super::reach::Class;
-use super::survey::{Shape, Survey};
+use super::survey::Survey;
 use super::warp::Warp;
 
 impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
@@ -37,17 +37,7 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
             if O::ON && c == Class::Shared {
                 env.uninitialized(w, m, &addrs, s, bytes);
             }
-            env.tell(
-                w,
-                c,
-                m,
-                &addrs,
-                s.shape,
-                bytes,
-                What::Atomic,
-                strength,
-                &[b],
-            );
+            env.tell(w, c, m, &addrs, s, bytes, What::Atomic, strength, &[b]);
             for l in lanes(m) {
                 let f = |x: u64| super::atomics::apply(o, ty, x, b[l], c3[l]);
                 old[l] = match c {
@@ -80,10 +70,7 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
         match whole {
             Some(c) => one(self, w, c, mask, &survey),
             None => {
-                let some = Survey {
-                    shape: Shape::Scattered,
-                    ..survey
-                };
+                let some = survey.apart();
                 self.groups(w, mask, &addrs, bytes, |env, w, c, m| {
                     one(env, w, c, m, &some);
                 });
@@ -95,8 +82,9 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
     /// `cp.async`: the copy is done at once, which is one of the orders the hardware may choose.
     pub(super) fn copy(&mut self, w: &mut Warp<W>, op: &Op, mask: u64) {
         let size = op.imm as u32;
-        let (to, _) = self.addresses(w, op.a, 0, Space::Shared, mask, size);
-        let (from, _) = self.addresses(w, op.b, 0, Space::Global, mask, size);
+        let (to, write) = self.addresses(w, op.a, 0, Space::Shared, mask, size);
+        let (from, read) = self.addresses(w, op.b, 0, Space::Global, mask, size);
+        let (write, read) = (write.apart(), read.apart());
         let take = if op.c == NONE {
             [u64::from(size); W]
         } else {
@@ -117,12 +105,10 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
                     }
                 }
             }
-            let shape = Shape::Scattered;
-            env.tell(w, c, m, &from, shape, size, What::Read, Strength::Weak, &[]);
+            env.tell(w, c, m, &from, &read, size, What::Read, Strength::Weak, &[]);
         });
         self.groups(w, mask, &to, size, |env, w, c, m| {
-            let shape = Shape::Scattered;
-            env.tell(w, c, m, &to, shape, size, What::Write, Strength::Weak, &[]);
+            env.tell(w, c, m, &to, &write, size, What::Write, Strength::Weak, &[]);
             for l in lanes(m) {
                 let a = (to[l] & !SHARED_WINDOW) as usize;
                 if c == Class::Shared {
