@@ -26,6 +26,7 @@ pub mod split;
 pub mod stamp;
 pub mod state;
 pub mod temp;
+pub mod trace;
 pub mod unpack;
 pub mod wrapper;
 
@@ -69,6 +70,7 @@ fn dispatch(mut args: Vec<OsString>) -> Result<ExitCode> {
     match name.as_str() {
         "run" => run::main(&rest),
         "record" => record::main(&rest),
+        "trace" => trace::main(&rest),
         "cc" => wrapper::main(Language::C, rest),
         "c++" | "cxx" => wrapper::main(Language::Cxx, rest),
         "check" => check::main(&rest),

@@ -67,7 +67,14 @@ fn record(
         Left::Ok(())
     })?;
     let suppressions = crate::output::read_suppressions(settings)?;
-    let ending = run::watched(target, settings, &suppressions, temp, Some(watch))?;
+    let ending = run::watched(
+        target,
+        settings,
+        &suppressions,
+        temp,
+        Some(watch),
+        run::OnFinding::Report,
+    )?;
     if let Some(why) = ending.failed {
         return Err(Failure::new(format!(
             "cannot write {}: {why}",

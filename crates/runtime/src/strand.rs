@@ -230,7 +230,8 @@ impl Strand {
             step_first: 0,
             seq: 0,
             slot: 0,
-            inside: 0,
+            // For good: whatever asks whether it is the program's own call hears no.
+            inside: 1,
             interposed: 0,
             pending: AtomicU32::new(0),
             runtime: None,
@@ -295,6 +296,7 @@ impl Strand {
         strand.thread = thread;
         strand.clock = clock;
         strand.clock.set(slot, seq);
+        strand.inside = 0;
         strand.ignore_reads = 0;
         strand.ignore_writes = 0;
         strand.ignore_sync = 0;

@@ -270,6 +270,12 @@ const SPLIT: &[OwnFlag] = &[
     ),
     WHEN_BEHIND,
     IF_CHECKER_DIES,
+    own(
+        "--on-finding",
+        "ACTION",
+        "what to do at each new finding: report (the default), stop, abort, exec:COMMAND (DEADHEAT_FINDING and \
+         DEADHEAT_PID are set) or signal:N",
+    ),
 ];
 
 /// All commands, in the order in which the help shows them.
@@ -311,6 +317,32 @@ pub const COMMANDS: &[Command] = &[
             ),
             WHEN_BEHIND,
             IF_CHECKER_DIES,
+        ],
+        hidden: false,
+    },
+    Command {
+        name: "trace",
+        usage: &[
+            "stat APP.dht",
+            "dump APP.dht [-o APP.txt]",
+            "cut APP.dht -o PART.dht [--threads 0,1] [--time FROM..TO] [--memory FROM..TO]",
+            "export APP.dht [-o APP.std]",
+            "import FILE(.txt|.std) -o APP.dht",
+        ],
+        summary: "look into a recorded execution, cut it, or exchange it with other tools",
+        about: "stat counts events by kind and thread. dump writes one event a line (docs/traces.md has the grammar), and \
+            import reads that back exactly. cut keeps all synchronization, so that the order stays what it was, and only \
+            the accesses that the flags name. export writes RAPID's STD format, import reads that, too.",
+        options: &[],
+        own: &[
+            own("--output", "FILE", "where to write, also -o FILE"),
+            own("--threads", "LIST", "cut: accesses of these threads"),
+            own(
+                "--time",
+                "FROM..TO",
+                "cut: accesses between the acts with these numbers",
+            ),
+            own("--memory", "FROM..TO", "cut: accesses to these addresses"),
         ],
         hidden: false,
     },
@@ -360,10 +392,22 @@ pub const COMMANDS: &[Command] = &[
             Exit status: 0 when nothing was found, 1 (see --exit-code) when bugs were found, 2 when Deadheat itself failed.",
         options: CHECK,
         own: &[
-            own("--detector", "LIST", "fasttrack (the default), djit, goldilocks, eraser, some of them with commas, or all"),
-            own("--jobs", "N", "threads that check, each its part of the memory; the default is one for each core"),
-            own("--frames", "carried|alone", "alone checks each 1024 events by themselves, as KUDA does: faster, and \
-                misses what crosses their ends"),
+            own(
+                "--detector",
+                "LIST",
+                "fasttrack (the default), djit, goldilocks, eraser, some of them with commas, or all",
+            ),
+            own(
+                "--jobs",
+                "N",
+                "threads that check, each its part of the memory; the default is one for each core",
+            ),
+            own(
+                "--frames",
+                "carried|alone",
+                "alone checks each 1024 events by themselves, as KUDA does: faster, and \
+                misses what crosses their ends",
+            ),
         ],
         hidden: false,
     },

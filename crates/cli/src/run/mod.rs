@@ -2,6 +2,7 @@
 
 mod launch;
 mod merge;
+mod on_finding;
 mod session;
 mod signals;
 mod sources;
@@ -9,6 +10,7 @@ mod stream;
 
 pub use launch::{SOCKET, Target};
 pub use merge::merge;
+pub use on_finding::OnFinding;
 pub use session::{Ending, run as listen, watched};
 pub use sources::is_source;
 pub use stream::{Listen, Stream};
@@ -42,6 +44,12 @@ pub fn main(args: &[OsString]) -> Result<ExitCode> {
         .as_deref()
         .filter(|_| parsed.layers.names(Key::Compiler));
     let target = target(&parsed.rest, named, &settings, &temp)?;
+    let on_finding = match parsed.own("--on-finding") {
+        Some(text) => OnFinding::parse(text)?,
+        // A program that only records does not see findings itself.
+        None if parsed.own("--split").is_some() && settings.on(Key::HaltOnError) => OnFinding::Stop,
+        None => OnFinding::Report,
+    };
     let watch = match split::check::asked(&parsed, &settings)? {
         Some(how) if target.direct => {
             Some(split::check::start(how, split::check::setup(&parsed)?)?)
@@ -53,7 +61,7 @@ pub fn main(args: &[OsString]) -> Result<ExitCode> {
         }
         None => None,
     };
-    let ending = session::watched(&target, &settings, &suppressions, &temp, watch)?;
+    let ending = session::watched(&target, &settings, &suppressions, &temp, watch, on_finding)?;
     if let Some(why) = &ending.failed {
         say(format_args!("deadheat: the checker could not go on: {why}"));
     }

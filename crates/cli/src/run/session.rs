@@ -2,6 +2,7 @@
 
 use super::launch::{self, Target};
 use super::merge::merge;
+use super::on_finding::OnFinding;
 use super::signals::{Came, Signals};
 use super::stream::{Listen, Stream};
 use crate::collect;
@@ -61,6 +62,7 @@ struct Session<'a> {
     watch: Option<Watch>,
     failed: Option<String>,
     lag: Duration,
+    on_finding: OnFinding,
 }
 
 /// Starts the program and listens until it and what it started are done.
@@ -70,7 +72,14 @@ pub fn run(
     suppressions: &Suppressions,
     temp: &TempDir,
 ) -> Result<Ending> {
-    watched(target, settings, suppressions, temp, None)
+    watched(
+        target,
+        settings,
+        suppressions,
+        temp,
+        None,
+        OnFinding::Report,
+    )
 }
 
 /// The same for a program that records what `watch` takes.
@@ -80,6 +89,7 @@ pub fn watched(
     suppressions: &Suppressions,
     temp: &TempDir,
     watch: Option<Watch>,
+    on_finding: OnFinding,
 ) -> Result<Ending> {
     let signals = Signals::take()?;
     let path = temp.path().join("socket");
@@ -119,6 +129,7 @@ pub fn watched(
         watch,
         failed: None,
         lag: Duration::ZERO,
+        on_finding,
     };
     session.main = ours.map(|socket| {
         let mut stream = Stream::new(socket, session.collector(), settings);
@@ -202,9 +213,12 @@ impl Session<'_> {
         if let (Some(true), Some(watch)) = (ready.get(bell), &mut self.watch) {
             let told = watch.told();
             if let Some(main) = &mut self.main {
+                // What the program said before it did what was found.
+                main.catch_up();
                 told.iter().for_each(|line| main.say(line));
             }
         }
+        self.act();
         if ready[1] {
             self.accept();
         }
@@ -212,6 +226,14 @@ impl Session<'_> {
             self.signal()?;
         }
         Ok(())
+    }
+
+    /// Does what is to be done at new findings.
+    fn act(&mut self) {
+        let Some(main) = &mut self.main else { return };
+        for headline in main.news.drain(..) {
+            self.on_finding.act(self.child.id(), &headline);
+        }
     }
 
     fn signal(&mut self) -> Result<()> {

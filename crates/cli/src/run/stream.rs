@@ -27,6 +27,8 @@ pub struct Stream {
     settings: Settings,
     /// Whoever takes the program's frames wants its lines, too.
     pub tap: Option<Sender<String>>,
+    /// The headlines of new findings since they were last taken.
+    pub news: Vec<String>,
 }
 
 impl Stream {
@@ -38,6 +40,7 @@ impl Stream {
             rest: Vec::new(),
             settings: settings.clone(),
             tap: None,
+            news: Vec::new(),
         }
     }
 
@@ -76,6 +79,12 @@ impl Stream {
 
     /// Reads what is left of a program that is gone.
     pub fn drain(&mut self) {
+        self.catch_up();
+        let _ = self.close();
+    }
+
+    /// Reads all that is there now.
+    pub fn catch_up(&mut self) {
         if self.socket.set_nonblocking(true).is_err() {
             return;
         }
@@ -88,7 +97,7 @@ impl Stream {
                 Err(_) => break,
             }
         }
-        let _ = self.close();
+        let _ = self.socket.set_nonblocking(false);
     }
 
     /// A last line that was cut off is shown to the collector too: it counts it as lost.
@@ -131,6 +140,9 @@ impl Stream {
                 if shown && !self.settings.on(Key::Quiet) {
                     let number = id.map_or(String::new(), |id| format!(" {}", id.0));
                     say(format_args!("deadheat: finding{number}: {headline}"));
+                }
+                if shown {
+                    self.news.push(headline);
                 }
                 shown
             }

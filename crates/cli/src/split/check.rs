@@ -163,6 +163,9 @@ impl Listener for Teller {
             passed_on.remove(at);
             return;
         }
-        self.tell.line(line.to_string());
+        // The program tells of its threads itself, with their names.
+        if !line.contains("\"event\":\"thread\"") {
+            self.tell.line(line.to_string());
+        }
     }
 }

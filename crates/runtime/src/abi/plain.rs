@@ -13,19 +13,20 @@ use crate::abi::tls;
 use crate::access;
 use crate::cell::Cell;
 use crate::history::{Place, Touch};
+use crate::record::hook;
 use crate::runtime::RT;
 use crate::strand::{READ_LISTS, READ_LISTS_SHIFT, Strand};
 
 const READ: u64 = PLAIN;
 const WRITTEN: u64 = PLAIN | WRITE;
 
-extern "C" fn slow_read(addr: usize, pc: u64, size: usize) {
+pub(crate) extern "C" fn slow_read(addr: usize, pc: u64, size: usize) {
     if let Some(s) = tls::me() {
         access::access(&RT, s, addr, size, Touch::Read, pc);
     }
 }
 
-extern "C" fn slow_write(addr: usize, pc: u64, size: usize) {
+pub(crate) extern "C" fn slow_write(addr: usize, pc: u64, size: usize) {
     if let Some(s) = tls::me() {
         access::access(&RT, s, addr, size, Touch::Write, pc);
     }
@@ -209,7 +210,7 @@ macro_rules! small_hooks {
                 "ret",
                 check_list!("40", "30"),
                 slow_tail!($size),
-                kind = const READ, slow = sym slow_read, unsettled = sym unsettled, place = const Place::new(0, Touch::Read, size($size)).0,
+                kind = const READ, slow = sym hook::read, unsettled = sym unsettled, place = const Place::new(0, Touch::Read, size($size)).0,
                 lists_shift = const READ_LISTS_SHIFT, lists_mask = const READ_LISTS - 1, list = const LIST
             )
         }
@@ -230,7 +231,7 @@ macro_rules! small_hooks {
                 check_cell!(write, "0", "30", "8"),
                 "ret",
                 slow_tail!($size),
-                kind = const WRITTEN, slow = sym slow_write, unsettled = sym unsettled, place = const Place::new(0, Touch::Write, size($size)).0
+                kind = const WRITTEN, slow = sym hook::write, unsettled = sym unsettled, place = const Place::new(0, Touch::Write, size($size)).0
             )
         }
     )* };
@@ -259,7 +260,7 @@ macro_rules! whole_hooks {
                 "ret",
                 $(check_list!($list, $done),)*
                 slow_tail!($size),
-                need = const MASK | READ, slow = sym slow_read, unsettled = sym $unsettled, place = const Place::new(0, Touch::Read, size($size)).0,
+                need = const MASK | READ, slow = sym hook::read, unsettled = sym $unsettled, place = const Place::new(0, Touch::Read, size($size)).0,
                 lists_shift = const READ_LISTS_SHIFT, lists_mask = const READ_LISTS - 1, list = const LIST
             )
         }
@@ -277,7 +278,7 @@ macro_rules! whole_hooks {
                 $(check_cell!(write, $cell, $done, "8"),)*
                 "ret",
                 slow_tail!($size),
-                need = const MASK | WRITTEN, slow = sym slow_write, unsettled = sym $unsettled, place = const Place::new(0, Touch::Write, size($size)).0,
+                need = const MASK | WRITTEN, slow = sym hook::write, unsettled = sym $unsettled, place = const Place::new(0, Touch::Write, size($size)).0,
             )
         }
     )* };

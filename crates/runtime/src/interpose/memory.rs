@@ -61,8 +61,6 @@ macro_rules! leaf {
                     $crate::before_tls!(),
                     "mov r11, qword ptr [rip + __deadheat_strand@GOTTPOFF]",
                     "mov r11, qword ptr fs:[r11]",
-                    "cmp qword ptr [r11 + 16], 0",
-                    "je 2f",
                     "cmp dword ptr [r11 + {inside}], 0",
                     "jne 2f",
                     "mov r11, qword ptr [rsp]",

@@ -2,7 +2,7 @@
 //! (`deadheat run --split`, `deadheat record`).
 //!
 //! A strand that records has a [`Recorder`] and no shadow: the null in `Strand::table` sends the compiler's hooks to
-//! their slow path and from there to [`touch`], so that hooks which check pay nothing for this mode. Accesses go through [`touch`], once per step and byte;
+//! `hook` and from there to [`touch`], so that hooks which check pay nothing for this mode. Accesses go through [`touch`], once per step and byte;
 //! whatever others can see goes through [`act`], with a number from one counter. Locks, their order, deadlocks and misuse
 //! are still looked after here: they need no shadow.
 //!
@@ -29,6 +29,8 @@ use crate::sys::{self, nr};
 
 pub mod acts;
 pub mod atomics;
+#[cfg(feature = "export")]
+pub mod hook;
 pub mod recorder;
 pub mod wait;
 
@@ -104,12 +106,9 @@ fn start(rt: &'static Runtime, s: &mut Strand, fd: i32) {
     let OsThread {
         stack_low,
         stack_high,
-        tls_low,
-        tls_high,
         ..
     } = s.os;
     acts::memory(s, MemoryKind::Stack, stack_low, stack_high - stack_low);
-    acts::memory(s, MemoryKind::ThreadLocal, tls_low, tls_high - tls_low);
     announce(rt, s);
 }
 
@@ -125,6 +124,12 @@ pub fn announce_modules(rt: &Runtime) {
 /// Tells who this strand is, before the checker meets it.
 pub fn announce(rt: &Runtime, s: &mut Strand) {
     if s.recording() {
+        #[cfg(feature = "export")]
+        {
+            let pointer = crate::interpose::thread_memory::pointer(&s.os);
+            let low = s.os.tls_low;
+            acts::memory(s, MemoryKind::ThreadLocal, low, pointer.saturating_sub(low));
+        }
         rt.stream
             .compose(rt, |out| finding::announce_thread(rt, s.thread, out));
     }

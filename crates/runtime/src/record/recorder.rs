@@ -21,6 +21,7 @@ use crate::sys;
 /// Lines in the filter: 1 MiB of the program's memory in half of that.
 pub const LINES: usize = 1 << 14;
 pub const LINE_BITS: u32 = 6;
+const LINE: usize = 1 << LINE_BITS;
 /// Bits of a tag for the step; above them is the line.
 pub const STEP_BITS: u32 = 23;
 const STEPS: u64 = 1 << STEP_BITS;
@@ -362,13 +363,27 @@ pub fn touch(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touc
     if ignored > 0 || size == 0 || addr.checked_add(size).is_none() {
         return;
     }
+    let Some(recorder) = s.recorder() else {
+        return;
+    };
+    let (line, offset) = (addr >> LINE_BITS, addr % LINE);
+    let small = offset + size <= LINE;
+    let mask = u64::MAX >> (LINE - size.min(LINE)) << offset;
+    let known = if small {
+        recorder.has(line, mask, write)
+    } else {
+        recorder.has_range(addr, size, write)
+    };
+    if known {
+        return;
+    }
     s.enter();
     let caller = s.stack(rt).0;
-    if let Some(recorder) = s.recorder()
-        && !recorder.has_range(addr, size, write)
-    {
+    if let Some(recorder) = s.recorder() {
         if recorder.room(wait::Must::WriteOrDrop) {
-            if plain {
+            if plain && small {
+                recorder.add(line, mask, write);
+            } else if plain {
                 recorder.add_range(addr, size, write);
             }
             let spot = Spot::new(pc, kind as u8, size as u64);
