@@ -33,17 +33,13 @@ extern "C" fn init(pc: u64) {
     // constructors, which says nothing, and the program itself is known by what was linked into it.
     if !RT.modules.is_c_library(pc) {
         RT.modules.add_instrumented(pc);
-<<<<<<< Updated upstream
-        record::announce_modules(&RT);
-=======
-        if let Some(s) = tls::me() {
-            s.enter();
-            record::announce_modules(&RT);
-            crate::access::leave(s);
-        }
->>>>>>> Stashed changes
     } else if let Some(path) = crate::linked_in_collector() {
         RT.modules.add_instrumented(path.as_ptr() as u64);
+    }
+    if let Some(s) = tls::me() {
+        s.enter();
+        record::announce_modules(&RT);
+        crate::access::leave(s);
     }
 }
 
