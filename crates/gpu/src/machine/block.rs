@@ -24,6 +24,8 @@ pub struct Ctx<'a, const W: usize> {
     pub survey: SurveyFn<W>,
     pub independent: bool,
     pub grid_id: u64,
+    /// Where grid-wide barriers count, 0 if the program has none.
+    pub workspace: u64,
     /// printf goes here, one call per text.
     pub output: &'a (dyn Fn(&str) + Sync),
     pub steps: AtomicU64,
@@ -393,6 +395,9 @@ fn specials<const W: usize>(ctx: &Ctx<'_, W>, block: u32, warp: u32) -> Vec<Row<
             Special::Smid => [u64::from(block % 16); W],
             Special::Nsmid => [16; W],
             Special::Gridid => [ctx.grid_id; W],
+            Special::Workspace(0) => [ctx.workspace >> 32; W],
+            Special::Workspace(_) => [ctx.workspace & 0xffff_ffff; W],
+            Special::Reserved => [0x00f0_0000; W],
             Special::DynShared => [u64::from(ctx.dynamic_shared); W],
             Special::TotalShared => [u64::from(ctx.dynamic_shared + ctx.program.shared_static); W],
             Special::Frame | Special::Zero => [0; W],

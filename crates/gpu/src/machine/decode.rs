@@ -275,6 +275,9 @@ impl<'a> Decoder<'a> {
         for (k, i) in f.body.iter().enumerate() {
             starts.push(self.p.ops.len() as u32);
             self.instruction(i)?;
+            if i.has("ftz") {
+                self.flush_subnormals(starts[k] as usize, i);
+            }
             while self.p.sites.len() < self.p.ops.len() {
                 self.p.sites.push(SiteInfo {
                     func: j as u32,
@@ -515,6 +518,9 @@ fn special_of(name: &str) -> Option<Special> {
         "gridid" => Special::Gridid,
         "dynamic_smem_size" => Special::DynShared,
         "total_smem_size" => Special::TotalShared,
+        "envreg1" => Special::Workspace(0),
+        "envreg2" => Special::Workspace(1),
+        n if n.starts_with("reserved_smem_offset") => Special::Reserved,
         n if n.starts_with("envreg") || n.starts_with("pm") => Special::Zero,
         _ => return None,
     })

@@ -11,7 +11,7 @@ use super::alu::choose;
 use super::block::{Block, Ctx, Turn};
 use super::memory::Memory;
 use super::observe::{Fault, FaultLog, Observer};
-use super::program::Program;
+use super::program::{Program, Special};
 
 /// Shape and limits of a launch.
 #[derive(Clone, Debug)]
@@ -112,6 +112,17 @@ pub fn run<const W: usize, O: Observer<W>>(
     observer: &(dyn Fn(u32) -> O + Sync),
 ) -> Result<Outcome, LaunchError> {
     validate(program, launch)?;
+    let cooperative = program
+        .specials
+        .iter()
+        .any(|s| matches!(s, Special::Workspace(_)));
+    let workspace = if cooperative {
+        memory
+            .alloc("the grid's barrier", 64, false)
+            .ok_or_else(|| LaunchError("no memory for the grid's barrier".into()))?
+    } else {
+        0
+    };
     let ctx: Ctx<'_, W> = Ctx {
         program,
         memory,
@@ -124,6 +135,7 @@ pub fn run<const W: usize, O: Observer<W>>(
         survey: super::survey::choose::<W>(),
         independent: launch.independent,
         grid_id: launch.grid_id,
+        workspace,
         output,
         steps: AtomicU64::new(0),
         lane_steps: AtomicU64::new(0),
@@ -215,6 +227,9 @@ pub fn run<const W: usize, O: Observer<W>>(
     let mut log = faults.into_inner().unwrap_or_default();
     for mut b in parked {
         log.merge(std::mem::take(&mut b.env.faults));
+    }
+    if workspace != 0 {
+        memory.free(workspace);
     }
     Ok(Outcome {
         faults: log.sorted(),

@@ -12,6 +12,7 @@ mod calls;
 mod cvt;
 pub mod decode;
 mod decode_alu;
+mod decode_ftz;
 mod decode_mem;
 mod decode_tables;
 mod float;

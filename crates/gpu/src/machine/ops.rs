@@ -301,6 +301,8 @@ unary! {
     F32ToS32Zero = |a| u(f(a) as i32);
     F32ToU32Zero = |a| u64::from(f(a) as u32);
     SatF32 = |a| fb(sat(f(a)));
+    // A subnormal number becomes a zero of its sign.
+    FtzF32 = |a| if a & 0x7f80_0000 == 0 { a & 0x8000_0000 } else { a };
     Popc32 = |a: u64| u64::from((a as u32).count_ones());
     Popc64 = |a: u64| u64::from(a.count_ones());
     Clz32 = |a: u64| u64::from((a as u32).leading_zeros());

@@ -310,6 +310,10 @@ pub enum Special {
     Smid,
     Nsmid,
     Gridid,
+    /// Upper and lower half of the address of what a grid-wide barrier counts in.
+    Workspace(u8),
+    /// Shared memory that the system keeps for itself: behind all there is, so that no use goes unseen.
+    Reserved,
     DynShared,
     TotalShared,
     /// Start of the current activation's local memory; changes with calls.

@@ -24,7 +24,8 @@ fn toolkit_files(m: &Module) -> HashSet<u32> {
                 && (name.ends_with(".hpp")
                     || name.contains("intrinsics")
                     || name.contains("functions")
-                    || name.starts_with("cooperative_groups")
+                    || n.contains("/cooperative_groups")
+                    || n.contains("/cccl/")
                     || name.starts_with("sm_")
                     || n.contains("/crt/"))
         })
@@ -37,8 +38,9 @@ pub fn callers(m: &mut Module) {
     let files = toolkit_files(m);
     for f in &mut m.functions {
         for i in &mut f.body {
-            if let (true, Some(at)) = (files.contains(&i.loc.file), i.inlined_at) {
-                i.loc = at;
+            if files.contains(&i.loc.file) {
+                let own = i.inlined_at.iter().find(|at| !files.contains(&at.file));
+                i.loc = own.or(i.inlined_at.last()).copied().unwrap_or(i.loc);
             }
         }
     }

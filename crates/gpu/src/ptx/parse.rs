@@ -34,7 +34,9 @@ pub(super) struct Parser<'a> {
     pub regs: Vec<(String, Ty)>,
     pub vars: Vec<Var>,
     loc: Loc,
-    inlined_at: Option<Loc>,
+    inlined_at: Vec<Loc>,
+    /// Where each inlined place was last inlined into.
+    parents: HashMap<Loc, Loc>,
     module: Module,
 }
 
@@ -60,7 +62,8 @@ pub fn parse_as_written(text: &str) -> Result<Module, PtxError> {
         regs: Vec::new(),
         vars: Vec::new(),
         loc: Loc::default(),
-        inlined_at: None,
+        inlined_at: Vec::new(),
+        parents: HashMap::new(),
         module: Module::default(),
     };
     p.module()?;
@@ -269,7 +272,7 @@ impl<'a> Parser<'a> {
             line: self.small()?,
             column: self.small()?,
         };
-        self.inlined_at = None;
+        self.inlined_at.clear();
         while self.eat(',') {
             match self.ident()? {
                 "function_name" => {
@@ -279,11 +282,20 @@ impl<'a> Parser<'a> {
                     }
                 }
                 "inlined_at" => {
-                    self.inlined_at = Some(Loc {
+                    let mut at = Loc {
                         file: self.small()?,
                         line: self.small()?,
                         column: self.small()?,
-                    });
+                    };
+                    self.parents.insert(self.loc, at);
+                    // `.loc` names one step; the steps before it were named by earlier ones.
+                    while self.inlined_at.len() < 16 && !self.inlined_at.contains(&at) {
+                        self.inlined_at.push(at);
+                        match self.parents.get(&at) {
+                            Some(p) => at = *p,
+                            None => break,
+                        }
+                    }
                 }
                 _ => {}
             }
@@ -329,7 +341,8 @@ impl<'a> Parser<'a> {
         self.regs.clear();
         self.vars.clear();
         self.loc = Loc::default();
-        self.inlined_at = None;
+        self.inlined_at.clear();
+        self.parents.clear();
         let line = self.line();
         let rets = if self.is('(') {
             self.param_list()?
@@ -545,7 +558,7 @@ impl<'a> Parser<'a> {
             args,
             loc: self.loc,
             line,
-            inlined_at: self.inlined_at,
+            inlined_at: self.inlined_at.clone(),
         })
     }
 }

@@ -177,8 +177,8 @@ pub struct Instr {
     pub args: Vec<Operand>,
     pub loc: Loc,
     pub line: u32,
-    /// Where this code was inlined into, when the PTX says so.
-    pub inlined_at: Option<Loc>,
+    /// Where this code was inlined into, when the PTX says so, and where that was, and so on.
+    pub inlined_at: Vec<Loc>,
 }
 
 impl Instr {
