@@ -116,6 +116,12 @@ impl Entry {
         Entry(self.0 & !(gone as u64))
     }
 
+    /// The same access under another number of its strand.
+    #[inline(always)]
+    pub const fn with_seq(self, seq: u64) -> Entry {
+        Entry(self.0 & !(SEQ_MAX << SEQ_SHIFT) | seq << SEQ_SHIFT)
+    }
+
     /// `seq <= clock[slot]`, given that slot's component of the present strand's clock.
     #[inline(always)]
     pub const fn covered_by(self, component: u64) -> bool {

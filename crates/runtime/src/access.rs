@@ -5,6 +5,7 @@ use deadheat_detect::entry::{self, Entry, MASK, PLAIN, WRITE};
 use crate::cell::{self, Been, Cell, Memo, Races, Right, Step};
 use crate::finding;
 use crate::history::{Place, SlotHistory, Touch};
+use crate::intern::StackId;
 use crate::loss::Loss;
 use crate::pages::Owners;
 use crate::record;
@@ -17,7 +18,7 @@ impl Touch {
     #[inline(always)]
     pub const fn bits(self) -> u64 {
         match self {
-            Touch::Learned => 0,
+            Touch::Learned | Touch::Both => 0,
             Touch::Read => PLAIN,
             Touch::Write | Touch::Free | Touch::VptrWrite | Touch::Destroy | Touch::Alloc => {
                 PLAIN | WRITE
@@ -53,9 +54,11 @@ pub fn access(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Tou
         let mask = ((1u64 << size) - 1) << offset;
         return in_cell(rt, s, addr & !7, mask | touch.bits(), place);
     }
-    if offset == 0 && size == 16 {
-        in_cell(rt, s, addr, MASK | touch.bits(), place);
-        return in_cell(rt, s, addr + 8, MASK | touch.bits(), place);
+    if offset + size <= 16 {
+        let first = addr & !7;
+        in_cell(rt, s, first, 0xff << offset & MASK | touch.bits(), place);
+        let rest = 0xff >> (16 - offset - size);
+        return in_cell(rt, s, first + 8, rest | touch.bits(), place);
     }
     range(rt, s, addr, size, touch, place);
 }
@@ -79,7 +82,7 @@ fn in_cell(rt: &Runtime, s: &mut Strand, addr: usize, need: u64, place: Place) {
     // SAFETY: the shadow gave the cell for this address.
     unsafe {
         if !been(s, cell, need) {
-            first_touch(rt, s, addr, cell, need, place);
+            unsettled(rt, s, addr, cell, need, place);
         }
     }
 }
@@ -106,7 +109,7 @@ unsafe fn first_touch(
 }
 
 /// A plain access to one cell that the fast path could not settle: neither of the cell's words, as it saw them, makes
-/// it redundant. `kind` is the upper part of its [`Place`].
+/// it redundant.
 ///
 /// Most such accesses are the first of a step to memory that this strand owns and that only ordered accesses touched
 /// before; they are settled here in as few instructions as can be. The rest is [`first_touch`], which is also the
@@ -121,30 +124,76 @@ pub unsafe fn unsettled(
     addr: usize,
     cell: *mut Cell,
     need: u64,
-    pc: u64,
-    kind: u64,
+    place: Place,
 ) {
-    let place = Place(pc | kind);
-    let (Some(history), 0) = (s.history, s.ignore_reads | s.ignore_writes) else {
+    // SAFETY: by the contract.
+    if unsafe { cell::has_list(cell) } {
         // SAFETY: by the contract.
         return unsafe { unsettled_slowly(rt, s, addr, cell, need, place) };
-    };
-    s.enter();
-    let new = entry::stamp(s.slot, s.number(rt, place)) | need;
+    }
+    if s.frames_known != s.frames_top {
+        name_frames(rt, s);
+    }
+    let caller = s.known_stack();
+    let at_work = s.at_work;
+    at_work.begin(addr);
     // SAFETY: by the contract.
-    let owners = unsafe { Shadow::owners(addr, cell) };
-    history.at_work.begin(owners);
-    let done = match owners.right(addr, s.slot) {
-        // SAFETY: by the contract; the page is our own or shared while we are at work in it.
-        Some(right) => unsafe { cell::record_ordered(cell, right, s.slot, &s.clock, new) },
-        None => false,
-    };
-    history.at_work.end();
-    leave(s);
+    let done = unsafe { settle(s, addr, cell, need, place, caller) };
+    at_work.end();
+    if s.signals_wait() {
+        deliver(s);
+    }
     if !done {
         // SAFETY: by the contract.
         unsafe { unsettled_slowly(rt, s, addr, cell, need, place) };
     }
+}
+
+/// # Safety
+/// As for [`unsettled`], and the strand says that it is at work in the block of `addr`.
+#[inline(always)]
+unsafe fn settle(
+    s: &mut Strand,
+    addr: usize,
+    cell: *mut Cell,
+    need: u64,
+    place: Place,
+    caller: StackId,
+) -> bool {
+    let stamp = s
+        .known_number(place, caller)
+        .or_else(|| s.quick_number(place, caller));
+    // SAFETY: by the contract.
+    stamp.is_some_and(|stamp| unsafe { settle_as(s, addr, cell, need, stamp) })
+}
+
+/// The same with the number that the access has.
+///
+/// # Safety
+/// As for [`settle`].
+#[inline(always)]
+unsafe fn settle_as(s: &mut Strand, addr: usize, cell: *mut Cell, need: u64, stamp: u64) -> bool {
+    // SAFETY: by the contract.
+    unsafe {
+        match Shadow::owners(addr, cell).right(addr, s.owner_name) {
+            Some(Right::Owner) => {
+                cell::settle_own(cell, &s.clock, s.step_base, stamp, need)
+                    || cell::settle_both(cell, Right::Owner, s, stamp, need)
+            }
+            Some(Right::Locker) => {
+                cell::settle_shared(cell, &s.clock, s.step_base, stamp, need)
+                    || cell::settle_both(cell, Right::Locker, s, stamp, need)
+            }
+            None => false,
+        }
+    }
+}
+
+#[inline(never)]
+fn name_frames(rt: &Runtime, s: &mut Strand) {
+    s.enter();
+    s.stack(rt);
+    leave(s);
 }
 
 #[inline(never)]
@@ -161,30 +210,6 @@ unsafe fn unsettled_slowly(
         let seen = ignored(s, place.touch()) || cell::has_list(cell) && been(s, cell, need);
         if !seen {
             first_touch(rt, s, addr & !7, cell, need, place);
-        }
-    }
-}
-
-/// A plain access to two whole cells in a row, of which at least one is not settled.
-///
-/// # Safety
-/// `cell` must be the cell of `addr`, and its block must have one more after it.
-#[inline]
-pub unsafe fn unsettled_wide(
-    rt: &Runtime,
-    s: &mut Strand,
-    addr: usize,
-    cell: *mut Cell,
-    need: u64,
-    pc: u64,
-    kind: u64,
-) {
-    for i in 0..2 {
-        // SAFETY: by the contract.
-        unsafe {
-            if !been(s, cell.add(i), need) {
-                unsettled(rt, s, addr + i * 8, cell.add(i), need, pc, kind);
-            }
         }
     }
 }
@@ -233,7 +258,7 @@ pub unsafe fn record(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Cell,
         clock,
     };
     races.clear();
-    history.at_work.begin(owners);
+    history.at_work.begin(addr);
     if owners.is_own(addr, step.slot) {
         // SAFETY: the page is our own while we are at work in it.
         unsafe { cell::record(cell, Right::Owner, memo, &step, new, races) };
@@ -270,7 +295,7 @@ unsafe fn record_elsewhere(
             // SAFETY: a shared page, whose cells are locked one by one.
             return unsafe { cell::record(cell, Right::Locker, memo, step, new, races) };
         }
-        history.at_work.begin(owners);
+        history.at_work.begin(addr);
         if owners.is_own(addr, step.slot) {
             // SAFETY: the page is our own while we are at work in it.
             unsafe { cell::record(cell, Right::Owner, memo, step, new, races) };
@@ -284,6 +309,14 @@ unsafe fn record_elsewhere(
 #[inline(always)]
 pub fn leave(s: &mut Strand) {
     if s.leave() {
+        deliver(s);
+    }
+}
+
+/// The strand is not at work any more: delivers the signals that arrived meanwhile, unless it is inside.
+#[cold]
+pub fn deliver_waiting(s: &mut Strand) {
+    if s.signals_wait() {
         deliver(s);
     }
 }
@@ -340,9 +373,15 @@ pub fn range(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touc
                         Some(seq) => seq,
                         None => *new.insert(s.number(rt, place)),
                     };
-                    let new = Entry(entry::stamp(s.slot, seq) | need);
-                    // SAFETY: as above, and we are inside.
-                    unsafe { record(rt, s, (at & !7) + i * 8, cell, new) };
+                    let (addr, stamp) = ((at & !7) + i * 8, entry::stamp(s.slot, seq));
+                    s.at_work.begin(addr);
+                    // SAFETY: as above, and the strand says where it works.
+                    let done = unsafe { settle_as(s, addr, cell, need, stamp) };
+                    s.at_work.end();
+                    if !done {
+                        // SAFETY: as above, and we are inside.
+                        unsafe { record(rt, s, addr, cell, Entry(stamp | need)) };
+                    }
                 }
             }
         }

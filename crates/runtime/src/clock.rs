@@ -2,43 +2,109 @@
 //!
 //! Component `s` is the last sequence number of slot `s` that is known here; a missing one is 0, which covers nothing
 //! because numbers start at 1. Must not know strands, locks or cells.
+//!
+//! A component is kept as the highest word that an entry of that number can be (`deadheat_detect::entry`), so that one
+//! comparison with a cell's word tells whether that access is covered; the hooks in assembler do so too, and find
+//! the components by [`Clock::WORDS`] and [`Clock::LEN`].
 
+use deadheat_detect::entry::{self, Entry, SEQ_MAX};
 use std_alloc::vec::Vec;
 
+/// All bits below the number.
+const BELOW: u64 = (1 << entry::SEQ_SHIFT) - 1;
+/// Shortest length of components that are not none: a power of two, so that of two slots below the length the bits of both
+/// together are below it too.
+const SHORTEST: usize = 8;
+
 /// What a strand, or an object that orders strands, knows of every slot.
-#[derive(Default, Clone, PartialEq, Eq, Debug)]
+#[repr(C)]
 pub struct Clock {
-    known: Vec<u64>,
+    // invariant: words, len and room are those of a vector that this clock owns; len is 0 or a power of two
+    words: *mut u64,
+    len: usize,
+    room: usize,
 }
 
+// SAFETY: the words are plain memory that the clock alone owns.
+unsafe impl Send for Clock {}
+// SAFETY: as above; nothing changes behind a shared reference.
+unsafe impl Sync for Clock {}
+
 impl Clock {
+    pub const WORDS: usize = core::mem::offset_of!(Clock, words);
+    pub const LEN: usize = core::mem::offset_of!(Clock, len);
+
     pub const fn new() -> Self {
-        Clock { known: Vec::new() }
+        Clock {
+            words: core::ptr::dangling_mut(),
+            len: 0,
+            room: 0,
+        }
+    }
+
+    #[inline(always)]
+    fn words(&self) -> &[u64] {
+        // SAFETY: by the invariant.
+        unsafe { core::slice::from_raw_parts(self.words, self.len) }
+    }
+
+    #[inline(always)]
+    fn words_mut(&mut self) -> &mut [u64] {
+        // SAFETY: by the invariant.
+        unsafe { core::slice::from_raw_parts_mut(self.words, self.len) }
+    }
+
+    /// The vector, to be given back by [`Self::put`].
+    fn take(&mut self) -> Vec<u64> {
+        let Clock { words, len, room } = *self;
+        (self.words, self.len, self.room) = (core::ptr::dangling_mut(), 0, 0);
+        // SAFETY: by the invariant; the clock has none any more.
+        unsafe { Vec::from_raw_parts(words, len, room) }
+    }
+
+    fn put(&mut self, words: Vec<u64>) {
+        let mut words = core::mem::ManuallyDrop::new(words);
+        self.words = words.as_mut_ptr();
+        self.len = words.len();
+        self.room = words.capacity();
+    }
+
+    #[cold]
+    fn lengthen(&mut self, len: usize) {
+        let mut words = self.take();
+        words.resize(len.next_power_of_two().max(SHORTEST), 0);
+        self.put(words);
     }
 
     #[inline(always)]
     pub fn get(&self, slot: u16) -> u64 {
-        match self.known.get(slot as usize) {
-            Some(&seq) => seq,
+        match self.words().get(slot as usize) {
+            Some(&word) => Entry(word).seq(),
             None => 0,
         }
     }
 
     pub fn set(&mut self, slot: u16, seq: u64) {
-        let slot = slot as usize;
-        if slot >= self.known.len() {
-            self.known.resize(slot + 1, 0);
+        if slot as usize >= self.len {
+            self.lengthen(slot as usize + 1);
         }
-        self.known[slot] = seq;
+        self.words_mut()[slot as usize] = entry::stamp(slot, seq.min(SEQ_MAX)) | BELOW;
+    }
+
+    /// Did the access of this word happen before? The empty word did.
+    #[inline(always)]
+    pub fn covers_word(&self, word: u64) -> bool {
+        let known = self.words().get((word >> entry::SLOT_SHIFT) as usize);
+        known.is_some_and(|&known| word <= known)
     }
 
     /// Takes over all that `other` knows; true if that was anything new.
     pub fn join(&mut self, other: &Clock) -> bool {
-        if other.known.len() > self.known.len() {
-            self.known.resize(other.known.len(), 0);
+        if other.len > self.len {
+            self.lengthen(other.len);
         }
         let mut learned = false;
-        for (mine, &theirs) in self.known.iter_mut().zip(&other.known) {
+        for (mine, &theirs) in self.words_mut().iter_mut().zip(other.words()) {
             learned |= theirs > *mine;
             *mine = (*mine).max(theirs);
         }
@@ -47,24 +113,47 @@ impl Clock {
 
     /// Does this clock know all that `other` knows?
     pub fn covers(&self, other: &Clock) -> bool {
+        let mine = self.words();
         other
-            .known
+            .words()
             .iter()
             .enumerate()
-            .all(|(slot, &seq)| seq <= self.get(slot as u16))
+            .all(|(slot, &word)| word <= mine.get(slot).copied().unwrap_or(0))
     }
 
     pub fn copy_from(&mut self, other: &Clock) {
-        self.known.clear();
-        self.known.extend_from_slice(&other.known);
+        let mut words = self.take();
+        words.clear();
+        words.extend_from_slice(other.words());
+        self.put(words);
     }
 
     pub fn clear(&mut self) {
-        self.known.clear();
+        self.len = 0;
     }
 
     pub fn is_empty(&self) -> bool {
-        self.known.is_empty()
+        self.len == 0
+    }
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Clock::new()
+    }
+}
+
+impl Clone for Clock {
+    fn clone(&self) -> Self {
+        let mut copy = Clock::new();
+        copy.put(self.words().to_vec());
+        copy
+    }
+}
+
+impl Drop for Clock {
+    fn drop(&mut self) {
+        drop(self.take());
     }
 }
 

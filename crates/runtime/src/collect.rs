@@ -47,9 +47,9 @@ pub struct Collector {
 }
 
 /// Bytes that are remembered before the first collection.
-const FIRST: u64 = 4 << 20;
+const FIRST: u64 = 6 << 20;
 /// They may grow to the shadow's size divided by this before it is read for them.
-const SHADOW_PART: u64 = 4;
+const SHADOW_PART: u64 = 3;
 /// How often others are given the processor until they have left the runtime.
 const PATIENCE: usize = 1000;
 
@@ -238,6 +238,7 @@ fn in_use(rt: &Runtime, unknowable: &Unknowable, crowded: &mut Vec<usize>) -> In
             unsafe { cell::Races::each_of(&raw const (*t.strand).races, &mut name) };
         }
     });
+    name_parts(rt, &mut named);
     named
 }
 
@@ -283,6 +284,38 @@ impl Unknowable {
                         .iter()
                         .any(|&other| self.has(other) && replaces(other, e))
             });
+        }
+    }
+}
+
+/// What stands for two numbers needs both. They are lower, and of the same slot.
+fn name_parts(rt: &Runtime, named: &mut InUse) {
+    let mut keys: Vec<u64> = named.keys().copied().collect();
+    keys.retain(|key| rt.histories.of((key >> 48) as u16).may_have_both());
+    keys.sort_unstable();
+    while let Some(key) = keys.pop() {
+        let (slot, chunk) = ((key >> 48) as u16, key & ((1 << 48) - 1));
+        let mut here = named[&key];
+        let mut below: Vec<u64> = Vec::new();
+        let history = rt.histories.of(slot);
+        history.each_two(chunk, &mut here, |here, parts| {
+            for part in parts {
+                if part >> CHUNK_BITS == chunk {
+                    here[part as usize % CHUNK / 64] |= 1 << (part % 64);
+                } else {
+                    below.push(part);
+                }
+            }
+        });
+        named.insert(key, here);
+        for part in below {
+            let key = chunk_key(slot, part >> CHUNK_BITS);
+            let bits = named.entry(key).or_insert_with(|| {
+                let at = keys.partition_point(|&other| other < key);
+                keys.insert(at, key);
+                [0; CHUNK / 64]
+            });
+            bits[part as usize % CHUNK / 64] |= 1 << (part % 64);
         }
     }
 }

@@ -257,13 +257,28 @@ pub fn lock_keys(rt: &Runtime, out: &mut Json, id: SyncId) {
 
 /// `new`, made by `s` just now in the cell at `addr`, races with `old`.
 pub fn race(rt: &Runtime, s: &mut Strand, addr: usize, new: Entry, old: Entry) {
+    let history = rt.histories.of(old.slot());
+    history.each_access(old, &mut |old, older| {
+        if old.mask() & new.mask() != 0 {
+            race_of_two(rt, s, addr, new, old, older);
+        }
+    });
+}
+
+fn race_of_two(
+    rt: &Runtime,
+    s: &mut Strand,
+    addr: usize,
+    new: Entry,
+    old: Entry,
+    older: Option<Record>,
+) {
     let byte = addr + (new.mask() & old.mask()).trailing_zeros() as usize % 8;
     let bytes = (new.mask() & old.mask()).count_ones() as usize;
     if !rt.options.races.on() || rt.exempt.touches(byte, bytes) {
         return;
     }
     let history = rt.histories.of(old.slot());
-    let older = history.record(old.seq());
     let newer = rt.histories.of(new.slot()).record(new.seq());
     if older.is_none() || newer.is_none() {
         rt.losses.count(Loss::History);
@@ -322,7 +337,7 @@ fn access(
         Touch::Destroy => "destroy",
         Touch::Alloc => "alloc",
         Touch::Learned if entry.0 & deadheat_detect::entry::WRITE != 0 => "write",
-        Touch::Learned => "read",
+        Touch::Learned | Touch::Both => "read",
     };
     out.open(b'{')
         .key("op")

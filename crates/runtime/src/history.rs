@@ -11,8 +11,9 @@
 //! | everybody else | read under the slot's lock |
 
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
+use deadheat_detect::entry::{Entry, MASK};
 use std_alloc::boxed::Box;
 use std_alloc::collections::BTreeMap;
 use std_alloc::vec::Vec;
@@ -39,9 +40,16 @@ pub enum Touch {
     VptrWrite = 7,
     Destroy = 8,
     Alloc = 9,
+    /// Two earlier numbers of the same step, for different bytes ([`Place::both`]).
+    Both = 10,
 }
 
 impl Touch {
+    /// Does its record tell a program counter?
+    pub fn is_access(self) -> bool {
+        !matches!(self, Touch::Learned | Touch::Both)
+    }
+
     fn from_bits(bits: u64) -> Touch {
         match bits {
             1 => Touch::Read,
@@ -53,6 +61,7 @@ impl Touch {
             7 => Touch::VptrWrite,
             8 => Touch::Destroy,
             9 => Touch::Alloc,
+            10 => Touch::Both,
             _ => Touch::Learned,
         }
     }
@@ -60,6 +69,9 @@ impl Touch {
 
 const PC_BITS: u32 = 48;
 const SIZE_SHIFT: u32 = 52;
+/// How far numbers can be apart that one number stands for.
+pub const BOTH_REACH: u64 = 1 << BOTH_BITS;
+const BOTH_BITS: u32 = PC_BITS / 2;
 /// Sizes up to this are exact; larger ones are stored as it.
 pub const LARGEST_SIZE: u64 = (1 << (64 - SIZE_SHIFT)) - 1;
 
@@ -78,6 +90,25 @@ impl Place {
         };
         Place(pc & ((1 << PC_BITS) - 1) | (touch as u64) << PC_BITS | size << SIZE_SHIFT)
     }
+
+    /// The place of a number that stands for two earlier ones of its slot, less than [`BOTH_REACH`] before it: the first
+    /// for `bytes`, the second for all others.
+    #[inline(always)]
+    pub const fn both(first: u64, bytes: u8, second: u64) -> Place {
+        let (low, high) = (first % BOTH_REACH, second % BOTH_REACH);
+        let touch = (Touch::Both as u64) << PC_BITS;
+        Place(low | high << BOTH_BITS | touch | (bytes as u64) << SIZE_SHIFT)
+    }
+
+    /// The two numbers, and the bytes of the first, if this is the place of `seq` and made by [`Self::both`].
+    pub fn two(self, seq: u64) -> Option<(u64, u8, u64)> {
+        let before = |low: u64| seq - (seq.wrapping_sub(low) % BOTH_REACH);
+        (self.touch() == Touch::Both).then(|| {
+            let (low, high) = (self.0 % BOTH_REACH, self.0 >> BOTH_BITS & (BOTH_REACH - 1));
+            (before(low), self.size() as u8, before(high))
+        })
+    }
+
     pub fn pc(self) -> u64 {
         self.0 & ((1 << PC_BITS) - 1)
     }
@@ -147,7 +178,14 @@ impl Kept {
 
     /// The same with only the records for which there is a bit in `named`.
     fn reduce(&self, named: &Named) -> Kept {
-        let places = (0..CHUNK).filter(|place| named[place / 64] >> (place % 64) & 1 != 0);
+        let places = named.iter().enumerate().flat_map(|(word, &bits)| {
+            let mut left = bits;
+            core::iter::from_fn(move || {
+                let bit = (left != 0).then(|| left.trailing_zeros() as usize)?;
+                left &= left - 1;
+                Some(word * 64 + bit)
+            })
+        });
         Kept::Some(
             places
                 .filter_map(|place| Some((place as u16, self.record(place)?)))
@@ -183,6 +221,8 @@ pub struct SlotHistory {
     /// Which thread has had which numbers, oldest first.
     owners: Locked<Vec<Owner>>,
     timeline: Timeline,
+    /// Some record may stand for two numbers.
+    has_both: AtomicBool,
     /// Where the slot's strand is changing cells just now.
     pub at_work: AtWork,
 }
@@ -198,6 +238,7 @@ impl SlotHistory {
             chunks: Locked::new(BTreeMap::new()),
             owners: Locked::new(Vec::new()),
             timeline: Timeline::new(),
+            has_both: AtomicBool::new(false),
             at_work: AtWork::new(),
         }
     }
@@ -237,6 +278,57 @@ impl SlotHistory {
             .lock()
             .get(&(seq >> CHUNK_BITS))?
             .record(seq as usize % CHUNK)
+    }
+
+    /// A number that stands for two is about to be used.
+    #[inline(always)]
+    pub fn expect_both(&self) {
+        if !self.has_both.load(Ordering::Relaxed) {
+            self.has_both.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// May some record stand for two numbers?
+    pub fn may_have_both(&self) -> bool {
+        self.has_both.load(Ordering::Relaxed)
+    }
+
+    /// Calls `f` with the parts of each number of a chunk that has a bit in `named` and stands for two, the highest first.
+    pub fn each_two(&self, chunk: u64, named: &mut Named, mut f: impl FnMut(&mut Named, [u64; 2])) {
+        let chunks = self.chunks.lock();
+        let Some(kept) = chunks.get(&chunk) else {
+            return;
+        };
+        for word in (0..CHUNK / 64).rev() {
+            for bit in (0..64).rev() {
+                if named[word] >> bit & 1 == 0 {
+                    continue;
+                }
+                let place = word * 64 + bit;
+                let seq = chunk << CHUNK_BITS | place as u64;
+                let two = kept.record(place).and_then(|record| record.place.two(seq));
+                if let Some((first, _, second)) = two {
+                    f(named, [first, second]);
+                }
+            }
+        }
+    }
+
+    /// Calls `f` for each access that an entry of this slot stands for, with its own number and bytes, and its record
+    /// unless that was given up.
+    pub fn each_access(&self, entry: Entry, f: &mut impl FnMut(Entry, Option<Record>)) {
+        if entry.mask() == 0 {
+            return;
+        }
+        let record = self.record(entry.seq());
+        match record.and_then(|record| record.place.two(entry.seq())) {
+            None => f(entry, record),
+            Some((first, bytes, second)) => {
+                let of = |seq, bytes: u8| Entry(entry.with_seq(seq).0 & !(MASK & !(bytes as u64)));
+                self.each_access(of(first, bytes), f);
+                self.each_access(of(second, !bytes), f);
+            }
+        }
     }
 
     /// From number `first` on the slot is that thread's.

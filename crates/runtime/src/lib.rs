@@ -18,6 +18,7 @@ extern crate alloc as std_alloc;
 
 pub mod access;
 pub mod alloc;
+pub mod callstack;
 pub mod cell;
 pub mod clock;
 pub mod collect;
@@ -42,6 +43,7 @@ pub mod owner;
 pub mod pages;
 pub mod record;
 pub mod runtime;
+pub mod settle;
 pub mod shadow;
 pub mod signal_state;
 pub mod strand;

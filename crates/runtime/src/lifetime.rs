@@ -65,7 +65,7 @@ pub fn given_up(rt: &Runtime, s: &mut Strand, start: usize, size: usize, pc: u64
             let owners = unsafe { Shadow::owners(at, cells) };
             let begin = |s: &Strand| {
                 s.history.is_some_and(|h| {
-                    h.at_work.begin(owners);
+                    h.at_work.begin(at);
                     owners.is_own(at, s.slot)
                 })
             };

@@ -180,8 +180,12 @@ fn written_since_destroy(rt: &Runtime, addr: usize) -> bool {
     unsafe {
         cell::each_entry(cell, |entry| {
             if entry.0 & WRITE != 0 && entry.0 & byte != 0 {
-                let record = rt.histories.of(entry.slot()).record(entry.seq());
-                destroyed |= record.is_some_and(|r| r.place.touch() == Touch::Destroy);
+                rt.histories
+                    .of(entry.slot())
+                    .each_access(entry, &mut |entry, record| {
+                        let this = record.is_some_and(|r| r.place.touch() == Touch::Destroy);
+                        destroyed |= this && entry.0 & byte != 0;
+                    });
             }
         });
     }

@@ -6,6 +6,7 @@
 
 use std_alloc::vec::Vec;
 
+use crate::callstack::FRAME_BYTES;
 use crate::intern::StackId;
 use crate::runtime::Runtime;
 use crate::strand::{OsThread, Strand};
@@ -77,12 +78,14 @@ unsafe fn calls_of(s: *mut Strand) -> Option<(Vec<u64>, u16, u64)> {
             core::ptr::read_volatile(&raw const (*s).seq),
         )
     };
-    let count = top.checked_sub(base)? / 8;
+    let count = top.checked_sub(base)? / FRAME_BYTES;
     if count == 0 || count > MOST_FRAMES {
         return None;
     }
-    let mut calls = std_alloc::vec![0u64; count];
-    if copy(base, &mut calls) == count {
+    const WORDS: usize = FRAME_BYTES / 8;
+    let mut frames = std_alloc::vec![0u64; count * WORDS];
+    if copy(base, &mut frames) == frames.len() {
+        let calls = frames.iter().step_by(WORDS).copied().collect();
         Some((calls, slot, seq))
     } else {
         None
@@ -141,7 +144,7 @@ fn innermost(rt: &Runtime, calls: &[u64], slot: u16, seq: u64) -> Option<u64> {
     (seq.saturating_sub(LOOK_BACK)..=seq)
         .rev()
         .filter_map(|seq| history.record(seq))
-        .find(|record| record.caller == caller && record.place.pc() != 0)
+        .find(|record| record.caller == caller && record.place.touch().is_access())
         .map(|record| record.place.pc())
 }
 

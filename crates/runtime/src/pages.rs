@@ -22,11 +22,12 @@ use core::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicUsize, Ordering
 
 use crate::cell::Right;
 use crate::runtime::Runtime;
+use crate::shadow::REGION_BITS;
 use crate::sync::SpinLock;
 use crate::sys;
 
 pub const PAGE_BITS: u32 = 12;
-const PAGES: usize = crate::shadow::REGION >> PAGE_BITS;
+pub const PAGES: usize = crate::shadow::REGION >> PAGE_BITS;
 
 const NOBODY: u16 = 0;
 const CHANGING: u16 = 0xfffe;
@@ -48,6 +49,10 @@ pub struct Owners {
     changing: SpinLock,
 }
 
+/// The owners' names come first, so many bytes before the block's cells.
+pub const OWNERS_BYTES: usize = size_of::<Owners>();
+const _: () = assert!(core::mem::offset_of!(Owners, owner) == 0);
+
 /// Where a slot's strand is at work; 0 if nowhere. On a line of its own, since it is written all the time.
 #[repr(align(64))]
 pub struct AtWork(AtomicUsize);
@@ -57,12 +62,23 @@ impl AtWork {
         AtWork(AtomicUsize::new(0))
     }
 
-    /// The strand begins to change cells of the block with these owners.
+    /// The strand begins to change cells of the block for `addr`, which is not 0. No handler of a signal runs on it until
+    /// the end.
     #[inline(always)]
-    pub fn begin(&self, at: &Owners) {
-        self.0
-            .store(at as *const Owners as usize, Ordering::Relaxed);
+    pub fn begin(&self, addr: usize) {
+        self.0.store(addr, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
+    }
+
+    /// Is the strand changing cells?
+    pub fn is_somewhere(&self) -> bool {
+        self.0.load(Ordering::Relaxed) != 0
+    }
+
+    /// Is it in the block for `addr`?
+    fn is_near(&self, addr: usize) -> bool {
+        let at = self.0.load(Ordering::Acquire);
+        at != 0 && at >> REGION_BITS == addr >> REGION_BITS
     }
 
     /// And has done so.
@@ -78,8 +94,13 @@ impl Default for AtWork {
     }
 }
 
-const fn name(slot: u16) -> u16 {
-    slot + 1
+/// What a slot is called among owners. Slots that own nothing share a name that no page's owner ever has.
+pub const fn name(slot: u16) -> u16 {
+    if slot < OWNING_SLOTS {
+        slot + 1
+    } else {
+        OWNING_SLOTS + 1
+    }
 }
 
 impl Owners {
@@ -89,12 +110,12 @@ impl Owners {
         self.owner[addr >> PAGE_BITS & (PAGES - 1)].load(Ordering::Relaxed) == name(slot)
     }
 
-    /// By what right the slot may change cells of the page of `addr`, if it has one already. Only believable between
-    /// [`AtWork::begin`] and [`AtWork::end`].
+    /// By what right whoever has this [`name`] may change cells of the page of `addr`, if he has one already. Only
+    /// believable between [`AtWork::begin`] and [`AtWork::end`].
     #[inline(always)]
-    pub fn right(&self, addr: usize, slot: u16) -> Option<Right> {
+    pub fn right(&self, addr: usize, name: u16) -> Option<Right> {
         match self.owner[addr >> PAGE_BITS & (PAGES - 1)].load(Ordering::Relaxed) {
-            owner if owner == name(slot) => Some(Right::Owner),
+            owner if owner == name => Some(Right::Owner),
             SHARED => Some(Right::Locker),
             _ => None,
         }
@@ -113,7 +134,7 @@ impl Owners {
                 return Right::Owner;
             }
             if slot >= OWNING_SLOTS || !barrier_works() {
-                self.change(rt, page, owner, SHARED);
+                self.change(rt, addr, owner, SHARED);
             } else if owner == NOBODY {
                 let claimed = self.owner[page].compare_exchange(
                     NOBODY,
@@ -127,7 +148,7 @@ impl Owners {
             } else if owner != CHANGING {
                 let now = (sys::cycles() >> UNIT_BITS) as u32;
                 let soon = now.wrapping_sub(self.since[page].load(Ordering::Relaxed)) < TOO_SOON;
-                self.change(rt, page, owner, if soon { SHARED } else { name(slot) });
+                self.change(rt, addr, owner, if soon { SHARED } else { name(slot) });
                 self.since[page].store(now, Ordering::Relaxed);
             } else {
                 core::hint::spin_loop();
@@ -142,7 +163,7 @@ impl Owners {
             match self.owner[page].load(Ordering::Acquire) {
                 SHARED => return,
                 CHANGING => core::hint::spin_loop(),
-                owner => self.change(rt, page, owner, SHARED),
+                owner => self.change(rt, addr, owner, SHARED),
             }
         }
     }
@@ -150,7 +171,8 @@ impl Owners {
     /// Takes the page from `from`, unless it has changed hands meanwhile, and gives it to `to`. The other pages of the
     /// block that `from` owns become nobody's on the way: whoever comes for one will likely come for all.
     #[cold]
-    fn change(&self, rt: &Runtime, page: usize, from: u16, to: u16) {
+    fn change(&self, rt: &Runtime, addr: usize, from: u16, to: u16) {
+        let page = addr >> PAGE_BITS & (PAGES - 1);
         self.changing.lock();
         if from == NOBODY {
             let _ =
@@ -164,8 +186,8 @@ impl Owners {
                 }
             }
             sys::barrier_everywhere();
-            let at_work = &rt.histories.of(from - 1).at_work.0;
-            while at_work.load(Ordering::Acquire) == self as *const Owners as usize {
+            let at_work = &rt.histories.of(from - 1).at_work;
+            while at_work.is_near(addr) {
                 sys::yield_now();
             }
             for (i, owner) in self.owner.iter().enumerate() {

@@ -1,7 +1,8 @@
 //! What a strand remembers of signals and jumps; [`crate::interpose`] gives it its meaning.
 
+use crate::callstack::SavedFrames;
 use crate::intern::StackId;
-use crate::strand::{HELD, SavedFrames};
+use crate::strand::HELD;
 
 pub const CONTEXT_WORDS: usize = 121;
 pub const INFO_WORDS: usize = 16;

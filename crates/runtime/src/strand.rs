@@ -5,16 +5,17 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use deadheat_detect::entry::{self, SEQ_MAX, SEQ_SHIFT};
+use deadheat_detect::entry::{self, Entry, SEQ_MAX, SEQ_SHIFT};
 use std_alloc::boxed::Box;
 use std_alloc::vec::Vec;
 
+use crate::callstack::{self, CALLS, Call, Frame};
 use crate::cell::{Memo, Races, Step};
 use crate::clock::Clock;
 use crate::history::{self, CHUNK, Chunk, Place, Record, SlotHistory, SyncEvent, Touch};
 use crate::intern::{LockSetId, StackId};
 use crate::locks::{HeldLock, Mode};
-use crate::loss::Loss;
+use crate::pages::{self, AtWork};
 use crate::record::{self, Recorder};
 use crate::runtime::Runtime;
 use crate::signal_state::{Kept, Mark, Running};
@@ -35,41 +36,26 @@ pub const HELD: usize = 16;
 pub const READ_LISTS: usize = 8;
 pub const READ_LISTS_SHIFT: u32 = 14;
 
-const FIRST_FRAMES: usize = 1 << 10;
-const SITES: usize = 256;
-const CALLS: usize = 256;
+const SITES: usize = 512;
 const VARS: usize = 64;
 const LOCK_STEPS: usize = 128;
-const HANDLER_FRAMES: usize = 256;
 
-/// A place that this step has used already, and its number.
+/// A place that this step has used already with the locks held now, and the [`entry::stamp`] of its number.
 #[derive(Clone, Copy)]
-struct Site {
-    place: Place,
-    context: u64,
-    seq: u64,
+#[repr(C, align(32))]
+pub(crate) struct Site {
+    pub place: Place,
+    pub caller: StackId,
+    pub stamp: u64,
 }
 
-/// Caller and held locks in one word.
-#[inline(always)]
-fn context(caller: StackId, locks: LockSetId) -> u64 {
-    (caller.0 as u64) << 32 | locks.0 as u64
-}
+/// Places that share a pair of sites by [`Strand::site_index`] find their site in either half of it.
+#[repr(align(64))]
+pub(crate) struct Sites(pub [Site; SITES]);
 
-/// A call that was numbered before.
-#[derive(Clone, Copy)]
-struct Call {
-    pc: u64,
-    caller: StackId,
-    callee: StackId,
-}
-
-/// A call stack that a signal handler interrupted.
-pub struct SavedFrames {
-    base: *mut u64,
-    top: *mut u64,
-    end: *mut u64,
-}
+/// The two halves of a pair of sites are that far apart.
+pub(crate) const OTHER_SITE: usize = size_of::<Site>();
+const _: () = assert!(OTHER_SITE == 32);
 
 /// A lock taken or given back, with the locks held before.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -89,7 +75,7 @@ impl LockStep {
 }
 
 /// What one thread has done so far.
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct Strand {
     // ---- read by the assembler hooks ----
     /// The lowest word of the present step.
@@ -99,11 +85,11 @@ pub struct Strand {
     /// The shadow's table.
     pub table: *const u8,
     /// One past the innermost frame.
-    pub frames_top: *mut u64,
-    pub frames_end: *mut u64,
-    /// Frames below this have their number in `stacks`.
-    pub frames_known: *mut u64,
-    pub frames_base: *mut u64,
+    pub frames_top: *mut Frame,
+    pub frames_end: *mut Frame,
+    /// Frames below this know their stack's number.
+    pub frames_known: *mut Frame,
+    pub frames_base: *mut Frame,
     /// Words that name common lists in which the present step has a plain read of all 8 bytes; 0 if none is known.
     pub read_lists: [u64; READ_LISTS],
     // ---- the rest ----
@@ -111,8 +97,14 @@ pub struct Strand {
     pub(crate) recorder: *mut Recorder,
     /// One of `read_lists` is set.
     read_lists_set: bool,
-    /// The first number of the present step.
-    step_first: u64,
+    /// Sites with a lower stamp are of an earlier step or had other locks. No stamp reaches it while accesses are ignored.
+    pub(crate) sites_from: u64,
+    /// Where this strand says which cells it is changing.
+    pub at_work: &'static AtWork,
+    /// What the strand is called among owners of pages.
+    pub owner_name: u16,
+    /// The stamp of number 0.
+    pub slot_stamp: u64,
     /// The last number used.
     pub seq: u64,
     pub slot: u16,
@@ -142,11 +134,10 @@ pub struct Strand {
     pub released: Clock,
     /// What relaxed loads saw, for a later acquire fence.
     pub acquirable: Clock,
-    stacks: Vec<StackId>,
     pub history: Option<&'static SlotHistory>,
-    chunk: *mut Chunk,
-    sites: [Site; SITES],
-    calls: [Call; CALLS],
+    pub(crate) chunk: *mut Chunk,
+    pub(crate) sites: Sites,
+    pub(crate) calls: [Call; CALLS],
     /// The call stacks asked for last: somebody further up may hold one while he waits.
     held: [StackId; HELD],
     held_next: u32,
@@ -194,9 +185,11 @@ const _: () = {
 
 const NO_SITE: Site = Site {
     place: Place(0),
-    context: 0,
-    seq: 0,
+    caller: StackId(0),
+    stamp: 0,
 };
+/// Where nobody works.
+static NOWHERE: AtWork = AtWork::new();
 const NO_LOCK_STEP: (LockStep, LockSetId) = (
     LockStep {
         set: LockSetId(0),
@@ -206,11 +199,6 @@ const NO_LOCK_STEP: (LockStep, LockSetId) = (
     },
     LockSetId(0),
 );
-const NO_CALL: Call = Call {
-    pc: 0,
-    caller: StackId(0),
-    callee: StackId(0),
-};
 
 impl Strand {
     /// The strand of a thread that has none: it matches no cell, has no table and no room for frames, so every hook
@@ -220,14 +208,17 @@ impl Strand {
             step_base: u64::MAX,
             step_span: 0,
             table: core::ptr::null(),
-            frames_top: core::ptr::null_mut(),
-            frames_end: core::ptr::null_mut(),
-            frames_known: core::ptr::null_mut(),
-            frames_base: core::ptr::null_mut(),
+            frames_top: callstack::NO_FRAMES,
+            frames_end: callstack::NO_FRAMES,
+            frames_known: callstack::NO_FRAMES,
+            frames_base: callstack::NO_FRAMES,
             read_lists: [0; READ_LISTS],
             recorder: core::ptr::null_mut(),
             read_lists_set: false,
-            step_first: 0,
+            sites_from: u64::MAX,
+            at_work: &NOWHERE,
+            owner_name: 0,
+            slot_stamp: 0,
             seq: 0,
             slot: 0,
             // For good: whatever asks whether it is the program's own call hears no.
@@ -247,11 +238,10 @@ impl Strand {
             locks: LockSetId(0),
             released: Clock::new(),
             acquirable: Clock::new(),
-            stacks: Vec::new(),
             history: None,
             chunk: core::ptr::null_mut(),
-            sites: [NO_SITE; SITES],
-            calls: [NO_CALL; CALLS],
+            sites: Sites([NO_SITE; SITES]),
+            calls: [Call::NONE; CALLS],
             held: [StackId(0); HELD],
             held_next: 0,
             memo: Memo::new(),
@@ -283,12 +273,7 @@ impl Strand {
         thread: ThreadId,
     ) -> Box<Strand> {
         let mut strand = Box::new(Strand::nobody());
-        let frames: Vec<u64> = Vec::with_capacity(FIRST_FRAMES);
-        let base = frames.leak().as_mut_ptr();
-        strand.frames_base = base;
-        strand.frames_top = base;
-        strand.frames_known = base;
-        strand.frames_end = base.wrapping_add(FIRST_FRAMES);
+        strand.first_frames();
         strand.table = rt.shadow.table().cast();
         strand.runtime = Some(rt);
         strand.slot = slot;
@@ -303,6 +288,9 @@ impl Strand {
         let history = rt.histories.of(slot);
         history.set_owner(seq + 1, thread);
         strand.history = Some(history);
+        strand.at_work = &history.at_work;
+        strand.owner_name = pages::name(slot);
+        strand.slot_stamp = entry::stamp(slot, 0);
         strand.learned_at = seq;
         if !(seq + 1).is_multiple_of(CHUNK as u64) {
             strand.chunk = history.chunk_for(seq + 1, &rt.histories.bytes);
@@ -338,6 +326,13 @@ impl Strand {
         self.inside == 0 && self.pending.load(Ordering::Relaxed) != 0
     }
 
+    /// Must the caller, who is not at work any more, deliver signals?
+    #[inline(always)]
+    pub fn signals_wait(&self) -> bool {
+        core::sync::atomic::compiler_fence(Ordering::SeqCst);
+        self.pending.load(Ordering::Relaxed) != 0 && self.inside == 0
+    }
+
     // ---- steps ----
 
     /// What came before this is published: later accesses need numbers of their own.
@@ -349,13 +344,24 @@ impl Strand {
         if self.seq >= SEQ_MAX {
             sys::die("a thread made more than 68 thousand million recorded accesses");
         }
-        self.step_first = self.seq + 1;
         self.step_base = entry::stamp(self.slot, self.seq + 1);
         self.step_span = (SEQ_MAX - self.seq) << SEQ_SHIFT;
+        self.clock.set(self.slot, u64::MAX);
+        self.forget_sites();
         if self.read_lists_set {
             self.read_lists = [0; READ_LISTS];
             self.read_lists_set = false;
         }
+    }
+
+    /// From here on every place needs a new number.
+    #[inline(always)]
+    fn forget_sites(&mut self) {
+        self.sites_from = if self.ignore_reads | self.ignore_writes == 0 {
+            entry::stamp(self.slot, self.seq + 1)
+        } else {
+            u64::MAX
+        };
     }
 
     /// The common list that `word` names has a plain read of all 8 bytes by the present step.
@@ -379,17 +385,63 @@ impl Strand {
     #[inline(always)]
     pub fn number(&mut self, rt: &Runtime, place: Place) -> u64 {
         let caller = self.stack(rt);
-        let context = context(caller, self.locks);
-        let index = (place.0 ^ place.0 >> 8 ^ context >> 32) as usize % SITES;
-        let site = &self.sites[index];
-        if site.place == place && site.context == context && site.seq >= self.step_first {
-            return site.seq;
+        match self.known_number(place, caller) {
+            Some(stamp) => Entry(stamp).seq(),
+            None => self.new_number(rt, place, caller),
         }
-        self.new_number(rt, place, caller, index)
+    }
+
+    /// The first of the two sites where the place may be.
+    #[inline(always)]
+    fn site_index(place: Place, caller: StackId) -> usize {
+        (place.0 as u32 ^ (place.0 >> 8) as u32 ^ caller.0) as usize * 2 % SITES
+    }
+
+    /// The stamp of the number of this place in the present step, if it has one.
+    #[inline(always)]
+    pub fn known_number(&self, place: Place, caller: StackId) -> Option<u64> {
+        let index = Self::site_index(place, caller);
+        let known = |site: &Site| {
+            (site.place == place && site.caller == caller && site.stamp >= self.sites_from)
+                .then_some(site.stamp)
+        };
+        known(&self.sites.0[index]).or_else(|| known(&self.sites.0[index + 1]))
+    }
+
+    /// Remembers where the place has its number; of the two that were there the one that came later stays.
+    #[inline(always)]
+    fn note_site(&mut self, place: Place, caller: StackId, stamp: u64) {
+        let index = Self::site_index(place, caller);
+        self.sites.0[index + 1] = self.sites.0[index];
+        self.sites.0[index] = Site {
+            place,
+            caller,
+            stamp,
+        };
+    }
+
+    /// A new number for this place, if that needs no new chunk of history: its stamp.
+    #[inline(always)]
+    pub fn quick_number(&mut self, place: Place, caller: StackId) -> Option<u64> {
+        let seq = self.seq + 1;
+        if seq.is_multiple_of(CHUNK as u64) || self.sites_from == u64::MAX {
+            return None;
+        }
+        let record = Record {
+            place,
+            caller,
+            locks: self.locks,
+        };
+        // SAFETY: the chunk is the one of `seq`, which is published only by a cell written after this.
+        unsafe { history::write_record(self.chunk, seq, record) };
+        self.seq = seq;
+        let stamp = entry::stamp(self.slot, seq);
+        self.note_site(place, caller, stamp);
+        Some(stamp)
     }
 
     #[inline(never)]
-    fn new_number(&mut self, rt: &Runtime, place: Place, caller: StackId, index: usize) -> u64 {
+    fn new_number(&mut self, rt: &Runtime, place: Place, caller: StackId) -> u64 {
         let seq = self.append(
             rt,
             Record {
@@ -398,11 +450,7 @@ impl Strand {
                 locks: self.locks,
             },
         );
-        self.sites[index] = Site {
-            place,
-            context: context(caller, self.locks),
-            seq,
-        };
+        self.note_site(place, caller, entry::stamp(self.slot, seq));
         seq
     }
 
@@ -451,167 +499,6 @@ impl Strand {
         &self.clock
     }
 
-    // ---- call stacks ----
-
-    /// The present call stack, without the innermost program counter.
-    #[inline(always)]
-    pub fn stack(&mut self, rt: &Runtime) -> StackId {
-        if self.frames_known != self.frames_top {
-            self.number_frames(rt);
-        }
-        let depth = (self.frames_top as usize - self.frames_base as usize) / 8;
-        if depth == 0 {
-            StackId(0)
-        } else {
-            // SAFETY: `number_frames` filled as many as there are frames.
-            unsafe { *self.stacks.as_ptr().add(depth - 1) }
-        }
-    }
-
-    #[inline(never)]
-    fn number_frames(&mut self, rt: &Runtime) {
-        let mut depth = (self.frames_known as usize - self.frames_base as usize) / 8;
-        let top = (self.frames_top as usize - self.frames_base as usize) / 8;
-        let mut caller = if depth == 0 {
-            StackId(0)
-        } else {
-            self.stacks[depth - 1]
-        };
-        if self.stacks.len() < top {
-            let len = top.next_power_of_two().max(64);
-            // The collector may be looking at them.
-            rt.threads.unseen(|| self.stacks.resize(len, StackId(0)));
-        }
-        while depth < top {
-            // SAFETY: frames up to the top were pushed.
-            let pc = unsafe { *self.frames_base.add(depth) };
-            caller = self.call(rt, caller, pc);
-            self.stacks[depth] = caller;
-            depth += 1;
-        }
-        self.frames_known = self.frames_top;
-    }
-
-    fn call(&mut self, rt: &Runtime, caller: StackId, pc: u64) -> StackId {
-        let hash = (pc ^ (caller.0 as u64) << 20).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56;
-        let cached = self.calls[hash as usize % CALLS];
-        if cached.pc == pc && cached.caller == caller {
-            return cached.callee;
-        }
-        let callee = rt.stacks.push(caller, pc);
-        self.calls[hash as usize % CALLS] = Call { pc, caller, callee };
-        callee
-    }
-
-    /// The present call stack with `pc` innermost, as one number.
-    pub fn stack_at(&mut self, rt: &Runtime, pc: u64) -> StackId {
-        let caller = self.stack(rt);
-        let stack = self.call(rt, caller, pc);
-        self.hold(stack);
-        stack
-    }
-
-    /// A function was entered from `pc`.
-    #[inline]
-    pub fn push_frame(&mut self, rt: &Runtime, pc: u64) {
-        if self.frames_top == self.frames_end && !self.grow_frames(rt) {
-            return;
-        }
-        // SAFETY: there is room below the end.
-        unsafe { *self.frames_top = pc };
-        self.frames_top = self.frames_top.wrapping_add(1);
-    }
-
-    /// A function returned.
-    #[inline]
-    pub fn pop_frame(&mut self) {
-        if self.frames_top > self.frames_base {
-            self.set_depth(self.depth() - 1);
-        }
-    }
-
-    pub fn depth(&self) -> usize {
-        (self.frames_top as usize - self.frames_base as usize) / 8
-    }
-
-    /// Where the call at this depth will return to; 0 if there is none so deep.
-    pub fn frame(&self, at: usize) -> u64 {
-        if at >= self.depth() {
-            return 0;
-        }
-        // SAFETY: frames up to the depth were pushed.
-        unsafe { *self.frames_base.add(at) }
-    }
-
-    /// Back to an earlier depth, as after `longjmp`.
-    pub fn set_depth(&mut self, depth: usize) {
-        let to = self.frames_base.wrapping_add(depth);
-        if to < self.frames_top {
-            self.frames_top = to;
-        }
-        if self.frames_known > self.frames_top {
-            self.frames_known = self.frames_top;
-        }
-    }
-
-    /// An empty call stack, for a signal handler; the interrupted one, to be given to [`Self::restore_frames`].
-    pub fn fresh_frames(&mut self, rt: &Runtime) -> SavedFrames {
-        let saved = SavedFrames {
-            base: self.frames_base,
-            top: self.frames_top,
-            end: self.frames_end,
-        };
-        let mut frames: Vec<u64> = Vec::new();
-        if frames.try_reserve_exact(HANDLER_FRAMES).is_err() {
-            rt.losses.count(Loss::DeepStack);
-            return saved;
-        }
-        let base = frames.leak().as_mut_ptr();
-        self.frames_base = base;
-        self.frames_top = base;
-        self.frames_known = base;
-        self.frames_end = base.wrapping_add(HANDLER_FRAMES);
-        saved
-    }
-
-    /// Back to the call stack that a handler interrupted.
-    pub fn restore_frames(&mut self, saved: SavedFrames) {
-        if saved.base != self.frames_base {
-            let len = (self.frames_end as usize - self.frames_base as usize) / 8;
-            // SAFETY: a leaked vector of that capacity, which nobody uses any more.
-            drop(unsafe { Vec::from_raw_parts(self.frames_base, 0, len) });
-        }
-        self.frames_base = saved.base;
-        self.frames_top = saved.top;
-        self.frames_end = saved.end;
-        // The numbers were those of the handler's frames.
-        self.frames_known = saved.base;
-    }
-
-    /// More room for frames; false if there is no memory or nobody to have frames.
-    #[cold]
-    pub fn grow_frames(&mut self, rt: &Runtime) -> bool {
-        if self.is_nobody() {
-            return false;
-        }
-        let old = (self.frames_end as usize - self.frames_base as usize) / 8;
-        let known = (self.frames_known as usize - self.frames_base as usize) / 8;
-        // SAFETY: the frames were a vector of that capacity; all of it is in use.
-        let mut frames = unsafe { Vec::from_raw_parts(self.frames_base, old, old) };
-        if frames.try_reserve_exact(old).is_err() {
-            core::mem::forget(frames);
-            rt.losses.count(Loss::DeepStack);
-            self.pop_frame();
-            return true;
-        }
-        frames.resize(old * 2, 0);
-        self.frames_base = frames.leak().as_mut_ptr();
-        self.frames_top = self.frames_base.wrapping_add(old);
-        self.frames_known = self.frames_base.wrapping_add(known);
-        self.frames_end = self.frames_base.wrapping_add(old * 2);
-        true
-    }
-
     // ---- locks and synchronization objects ----
 
     /// The strand holds one more lock; true if it may not have taken this one, here and with these others, before.
@@ -627,6 +514,7 @@ impl Strand {
         let (cached, with) = self.lock_steps[index];
         if cached == step {
             self.locks = with;
+            self.forget_sites();
             return false;
         }
         self.locks = rt.lock_sets.with(
@@ -638,6 +526,7 @@ impl Strand {
             },
         );
         self.lock_steps[index] = (step, self.locks);
+        self.forget_sites();
         true
     }
 
@@ -653,10 +542,11 @@ impl Strand {
         let (cached, without) = self.unlock_steps[index];
         if cached == step {
             self.locks = without;
-            return;
+            return self.forget_sites();
         }
         self.locks = rt.lock_sets.without(self.locks, lock);
         self.unlock_steps[index] = (step, self.locks);
+        self.forget_sites();
     }
 
     /// The synchronization object at `addr`, from this strand's cache. One that was removed has another address.
@@ -710,9 +600,7 @@ fn var_index(addr: usize) -> usize {
 impl Drop for Strand {
     fn drop(&mut self) {
         if !self.is_nobody() {
-            let len = (self.frames_end as usize - self.frames_base as usize) / 8;
-            // SAFETY: the frames are a leaked vector of that capacity.
-            drop(unsafe { Vec::from_raw_parts(self.frames_base, 0, len) });
+            self.drop_frames();
         }
     }
 }

@@ -27,7 +27,7 @@ pub unsafe extern "C" fn __tsan_func_entry(pc: u64) {
         "cmp rax, qword ptr [rdx + 32]",
         "je {no_room}",
         "mov qword ptr [rax], rdi",
-        "add rax, 8",
+        "add rax, 16",
         "mov qword ptr [rdx + 24], rax",
         "ret",
         no_room = sym no_room
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn __tsan_func_exit() {
         "mov rax, qword ptr [rdx + 24]",
         "cmp rax, qword ptr [rdx + 48]",
         "je 2f",
-        "sub rax, 8",
+        "sub rax, 16",
         "mov qword ptr [rdx + 24], rax",
         "cmp rax, qword ptr [rdx + 40]",
         "jae 2f",

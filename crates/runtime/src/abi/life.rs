@@ -29,6 +29,19 @@ pub unsafe extern "C" fn __tsan_init() {
 
 extern "C" fn init(pc: u64) {
     start();
+    // What follows copies memory of the runtime's own.
+    let mut me = tls::me();
+    if let Some(s) = &mut me {
+        s.enter();
+    }
+    note_module(pc);
+    if let Some(s) = me {
+        crate::access::leave(s);
+    }
+}
+
+/// The module whose constructor returns to `pc` is instrumented.
+fn note_module(pc: u64) {
     // An optimizing compiler ends the constructor with a jump to here: then the caller is the C library's loop over all
     // constructors, which says nothing, and the program itself is known by what was linked into it.
     if !RT.modules.is_c_library(pc) {

@@ -2,7 +2,8 @@
 //!
 //! The fast path is assembler, because only so it can hand on its caller's program counter and keep to a few
 //! registers: find the cell, and return if one of its two words says that this step has been here with
-//! at least these bytes and this kind (`entry::same_step_covers`, which is its specification). All else is [`slow`].
+//! at least these bytes and this kind (`entry::same_step_covers`, which is its specification). A first touch goes on in
+//! [`settle`], all else is slow.
 //! The instruction budget is checked by a test on the release library.
 
 use core::arch::naked_asm;
@@ -11,11 +12,11 @@ use deadheat_detect::entry::{LIST, MASK, PLAIN, WRITE};
 
 use crate::abi::tls;
 use crate::access;
-use crate::cell::Cell;
 use crate::history::{Place, Touch};
 use crate::record::hook;
 use crate::runtime::RT;
-use crate::strand::{READ_LISTS, READ_LISTS_SHIFT, Strand};
+use crate::settle;
+use crate::strand::{READ_LISTS, READ_LISTS_SHIFT};
 
 const READ: u64 = PLAIN;
 const WRITTEN: u64 = PLAIN | WRITE;
@@ -30,32 +31,6 @@ pub(crate) extern "C" fn slow_write(addr: usize, pc: u64, size: usize) {
     if let Some(s) = tls::me() {
         access::access(&RT, s, addr, size, Touch::Write, pc);
     }
-}
-
-/// The fast path found the cell, but nothing there that settles the access.
-unsafe extern "C" fn unsettled(
-    addr: usize,
-    need: u64,
-    s: &mut Strand,
-    cell: *mut Cell,
-    pc: u64,
-    kind: u64,
-) {
-    // SAFETY: the fast path got strand and cell where everybody gets them.
-    unsafe { access::unsettled(&RT, s, addr, cell, need, pc, kind) };
-}
-
-/// The same for two whole cells in a row, of which one at least is not settled.
-unsafe extern "C" fn unsettled_wide(
-    addr: usize,
-    need: u64,
-    s: &mut Strand,
-    cell: *mut Cell,
-    pc: u64,
-    kind: u64,
-) {
-    // SAFETY: as above; both cells lie in one block.
-    unsafe { access::unsettled_wide(&RT, s, addr, cell, need, pc, kind) };
 }
 
 /// A size that the assembler templates have as text.
@@ -152,14 +127,17 @@ macro_rules! check_cell {
     };
 }
 
-/// At label $here with a cell's first word in r10: back to $done if it names a list that this step is known to have read.
+/// At label $here with a cell's first word in r10: back to $done if it names a list that this step is known to have read,
+/// else to $else.
 macro_rules! check_list {
-    ($here:literal, $done:literal) => {
+    ($here:literal, $done:literal, $else:literal) => {
         concat!(
             $here,
             ":\n",
             "test r10d, {list}\n",
-            "jz 8f\n",
+            "jz ",
+            $else,
+            "f\n",
             "mov r8, r10\n",
             "shr r8, {lists_shift}\n",
             "and r8d, {lists_mask}\n",
@@ -167,7 +145,9 @@ macro_rules! check_list {
             "je ",
             $done,
             "b\n",
-            "jmp 8f\n",
+            "jmp ",
+            $else,
+            "f\n",
         )
     };
 }
@@ -176,16 +156,56 @@ macro_rules! check_list {
 macro_rules! slow_tail {
     ($size:literal) => {
         concat!(
-            "8: mov rcx, rax
-                 mov r8, qword ptr [rsp]
+            "8:
                  movabs r9, {place}
-                 jmp {unsettled}
+                 or r9, qword ptr [rsp]
+                 jmp {settle}
                  9: mov rsi, qword ptr [rsp]
                  mov edx, ",
             $size,
             "
                  jmp {slow}"
         )
+    };
+}
+
+/// The first of two cells in a row is not settled; after that the second is looked at from label 19 on. Or there is no
+/// block: 9.
+macro_rules! wide_slow_tail {
+    ($size:literal) => {
+        concat!(
+            "movabs r9, {place}
+             or r9, qword ptr [rsp]
+             sub rsp, 24
+             mov qword ptr [rsp], rdi
+             mov qword ptr [rsp + 8], rax
+             mov qword ptr [rsp + 16], rdx
+             mov esi, {need}
+             call {settle}
+             mov rdi, qword ptr [rsp]
+             mov rax, qword ptr [rsp + 8]
+             mov rdx, qword ptr [rsp + 16]
+             add rsp, 24
+             jmp 19f
+          9: mov rsi, qword ptr [rsp]
+             mov edx, ",
+            $size,
+            "
+             jmp {slow}
+            "
+        )
+    };
+}
+
+/// The second of two cells in a row is not settled.
+macro_rules! wide_second_tail {
+    () => {
+        "mov esi, {need}
+         movabs r9, {place}
+         or r9, qword ptr [rsp]
+         add rdi, 8
+         add rax, 16
+         jmp {settle}"
     };
 }
 
@@ -208,9 +228,9 @@ macro_rules! small_hooks {
                 "or esi, {kind}",
                 check_cell!(read, "0", "30", "40"),
                 "ret",
-                check_list!("40", "30"),
+                check_list!("40", "30", "8"),
                 slow_tail!($size),
-                kind = const READ, slow = sym hook::read, unsettled = sym unsettled, place = const Place::new(0, Touch::Read, size($size)).0,
+                kind = const READ, slow = sym hook::read, settle = sym settle::settle_part, place = const Place::new(0, Touch::Read, size($size)).0,
                 lists_shift = const READ_LISTS_SHIFT, lists_mask = const READ_LISTS - 1, list = const LIST
             )
         }
@@ -231,7 +251,7 @@ macro_rules! small_hooks {
                 check_cell!(write, "0", "30", "8"),
                 "ret",
                 slow_tail!($size),
-                kind = const WRITTEN, slow = sym hook::write, unsettled = sym unsettled, place = const Place::new(0, Touch::Write, size($size)).0
+                kind = const WRITTEN, slow = sym hook::write, settle = sym settle::settle_part, place = const Place::new(0, Touch::Write, size($size)).0
             )
         }
     )* };
@@ -243,51 +263,161 @@ small_hooks! {
     "4", "15", "4": __tsan_read4 __tsan_write4;
 }
 
-macro_rules! whole_hooks {
-    ($($read:ident $write:ident, $unsettled:ident, $size:literal, $($cell:literal $done:literal $list:literal),* $(, not in the last cell: $edge:literal)?;)*) => { $(
-        /// # Safety
-        /// For the compiler's instrumentation only: called right before the access, so that the memory is the program's.
-        #[unsafe(naked)]
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $read(addr: usize) {
-            naked_asm!(
-                find_cell!(),
-                "test dil, 7",
-                "jnz 9f",
-                $(concat!("cmp ecx, ", $edge), "je 9f",)?
-                "mov esi, {need}",
-                $(check_cell!(read, $cell, $done, $list),)*
-                "ret",
-                $(check_list!($list, $done),)*
-                slow_tail!($size),
-                need = const MASK | READ, slow = sym hook::read, unsettled = sym $unsettled, place = const Place::new(0, Touch::Read, size($size)).0,
-                lists_shift = const READ_LISTS_SHIFT, lists_mask = const READ_LISTS - 1, list = const LIST
-            )
-        }
-        /// # Safety
-        /// For the compiler's instrumentation only: called right before the access, so that the memory is the program's.
-        #[unsafe(naked)]
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $write(addr: usize) {
-            naked_asm!(
-                find_cell!(),
-                "test dil, 7",
-                "jnz 9f",
-                $(concat!("cmp ecx, ", $edge), "je 9f",)?
-                "mov esi, {need}",
-                $(check_cell!(write, $cell, $done, "8"),)*
-                "ret",
-                slow_tail!($size),
-                need = const MASK | WRITTEN, slow = sym hook::write, unsettled = sym $unsettled, place = const Place::new(0, Touch::Write, size($size)).0,
-            )
-        }
-    )* };
+/// Goes to $yes if the word in $word is of this step and has all the bits of $need, which are the lowest ones: then adding one
+/// clears them.
+macro_rules! whole_word {
+    ($word:literal, $need:literal, $yes:expr) => {
+        concat!(
+            "lea r9, [",
+            $word,
+            " + 1]\n",
+            "test r9d, {",
+            $need,
+            "}\n",
+            "jnz 2f\n",
+            "sub r9, qword ptr [rdx]\n",
+            "cmp r9, qword ptr [rdx + 8]\n",
+            "jb ",
+            $yes,
+            "\n2:\n",
+        )
+    };
 }
 
-// 16 bytes that begin in the last cell of a region need the next region's block: slow.
-whole_hooks! {
-    __tsan_read8 __tsan_write8, unsettled, "8", "0" "30" "40";
-    __tsan_read16 __tsan_write16, unsettled_wide, "16", "0" "30" "40", "16" "31" "41", not in the last cell: "0xfff8";
+/// Loads the words of the cell at rax + $cell into r10 and r8 and looks for a read (or write) of all its bytes: goes to
+/// $read if r8 is one, to $written if r10 is one, and to $list if r10 names a list that has one.
+macro_rules! read_whole {
+    ($cell:literal, $read:literal, $written:literal, $list:literal) => {
+        concat!(
+            "mov r8, qword ptr [rax + ",
+            $cell,
+            " + 8]\n",
+            "mov r10, qword ptr [rax + ",
+            $cell,
+            "]\n",
+            whole_word!("r8", "need", $read),
+            "test r10d, {list}\n",
+            "jnz 3f\n",
+            whole_word!("r10", "need", $written),
+            "jmp 4f\n",
+            "3: mov r9, r10\n",
+            "shr r9, {lists_shift}\n",
+            "and r9d, {lists_mask}\n",
+            "cmp r10, qword ptr [rdx + r9*8 + 56]\n",
+            "je ",
+            $list,
+            "\n4:\n",
+        )
+    };
+}
+
+/// The same for a write: goes to $written if r10 is one, or to $other if r8 is.
+macro_rules! write_whole {
+    ($cell:literal, $written:literal, $other:literal) => {
+        concat!(
+            "mov r10, qword ptr [rax + ",
+            $cell,
+            "]\n",
+            "mov r8, qword ptr [rax + ",
+            $cell,
+            " + 8]\n",
+            whole_word!("r10", "need", $written),
+            whole_word!("r8", "need", $other),
+        )
+    };
+}
+
+/// # Safety
+/// For the compiler's instrumentation only: called right before the access, so that the memory is the program's.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __tsan_read8(addr: usize) {
+    naked_asm!(
+        find_cell!(),
+        "test dil, 7",
+        "jnz 9f",
+        read_whole!("0", "30f", "30f", "30f"),
+        "mov esi, {need}",
+        slow_tail!("8"),
+        "30: ret",
+        need = const MASK | READ, slow = sym hook::read, settle = sym settle::settle_read8,
+        place = const Place::new(0, Touch::Read, 8).0,
+        lists_shift = const READ_LISTS_SHIFT, lists_mask = const READ_LISTS - 1, list = const LIST
+    )
+}
+
+/// # Safety
+/// For the compiler's instrumentation only: called right before the access, so that the memory is the program's.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __tsan_write8(addr: usize) {
+    naked_asm!(
+        find_cell!(),
+        "test dil, 7",
+        "jnz 9f",
+        write_whole!("0", "30f", "30f"),
+        "mov esi, {need}",
+        slow_tail!("8"),
+        "30: ret",
+        need = const MASK | WRITTEN, slow = sym hook::write, settle = sym settle::settle_write8,
+        place = const Place::new(0, Touch::Write, 8).0,
+    )
+}
+
+// 16 bytes that begin in the last cell of a region need the next region's block: slow. Two cells in a row mostly have the
+// same word: what settles the first then settles the second.
+
+/// # Safety
+/// For the compiler's instrumentation only: called right before the access, so that the memory is the program's.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __tsan_read16(addr: usize) {
+    naked_asm!(
+        find_cell!(),
+        "test dil, 7",
+        "jnz 9f",
+        "cmp ecx, 0xfff8",
+        "je 9f",
+        read_whole!("0", "30f", "31f", "31f"),
+        wide_slow_tail!("16"),
+        "30: cmp r8, qword ptr [rax + 24]",
+        "jne 19f",
+        "33: ret",
+        "31: cmp r10, qword ptr [rax + 16]",
+        "je 33b",
+        "19:",
+        read_whole!("16", "33b", "33b", "33b"),
+        wide_second_tail!(),
+        need = const MASK | READ, slow = sym hook::read, settle = sym settle::settle_read8,
+        place = const Place::new(0, Touch::Read, 16).0,
+        lists_shift = const READ_LISTS_SHIFT, lists_mask = const READ_LISTS - 1, list = const LIST
+    )
+}
+
+/// # Safety
+/// For the compiler's instrumentation only: called right before the access, so that the memory is the program's.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __tsan_write16(addr: usize) {
+    naked_asm!(
+        find_cell!(),
+        "test dil, 7",
+        "jnz 9f",
+        "cmp ecx, 0xfff8",
+        "je 9f",
+        write_whole!("0", "31f", "30f"),
+        wide_slow_tail!("16"),
+        "31: cmp r10, qword ptr [rax + 16]",
+        "jne 19f",
+        "33: ret",
+        "30: cmp r8, qword ptr [rax + 24]",
+        "je 33b",
+        "19:",
+        write_whole!("16", "33b", "33b"),
+        wide_second_tail!(),
+        need = const MASK | WRITTEN, slow = sym hook::write, settle = sym settle::settle_write8,
+        place = const Place::new(0, Touch::Write, 16).0,
+    )
 }
 
 /// Hooks with another name and the same meaning.

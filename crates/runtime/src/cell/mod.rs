@@ -17,6 +17,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use deadheat_detect::entry::{self, Entry, LIST, LOCK, MASK};
 
+pub use self::both::settle_both;
 pub use self::forget::{drop_moot, forget, replace_own, unlock_after_fork};
 use self::list::Sort;
 pub use self::list::after_fork;
@@ -24,13 +25,16 @@ pub use self::list::after_fork;
 pub use self::look::words;
 pub use self::look::{Been, already_recorded, each_entry, has_list, is_empty};
 pub use self::memo::{Memo, Words};
+pub use self::quick::{settle_own, settle_shared};
 use crate::clock::Clock;
 use crate::sys;
 
+mod both;
 mod forget;
 mod list;
 mod look;
 mod memo;
+mod quick;
 #[cfg(test)]
 mod tests;
 
@@ -159,56 +163,6 @@ pub unsafe fn record(
         (Fate::Stays, Fate::Stays) => to_list(memo, Words { first, second }, new.0),
     };
     cell.set(right, second, after);
-}
-
-/// What [`record`] does in the commonest case: the cell has no list, all that it remembers happened before `new`, and no
-/// other entry of the same number is there. False, with nothing changed, in all other cases.
-///
-/// # Safety
-/// As for [`record`].
-#[inline(always)]
-pub unsafe fn record_ordered(
-    cell: *const Cell,
-    right: Right,
-    slot: u16,
-    clock: &Clock,
-    new: u64,
-) -> bool {
-    // SAFETY: by the contract.
-    let cell = unsafe { &*cell };
-    let first = match right {
-        Right::Owner => cell.first.load(Ordering::Relaxed),
-        Right::Locker => lock(cell),
-    };
-    let unlock = || {
-        if right == Right::Locker {
-            cell.first.store(first, Ordering::Release);
-        }
-        false
-    };
-    let second = cell.second.load(Ordering::Relaxed);
-    let ordered = |word: u64| {
-        let old = Entry(word);
-        word == 0
-            || (old.slot() == slot || old.covered_by(clock.get(old.slot())))
-                && (word ^ new) & !MASK != 0
-    };
-    if first & (LIST | LOCK) != 0 || !ordered(first) || !ordered(second) {
-        return unlock();
-    }
-    let first_gone = entry::subsumes(Entry(new), Entry(first), true);
-    let second_gone = entry::subsumes(Entry(new), Entry(second), true);
-    let after = match (first_gone, second_gone) {
-        (true, true) => Words {
-            first: new,
-            second: 0,
-        },
-        (true, false) => pair(new, second),
-        (false, true) => pair(new, first),
-        (false, false) => return unlock(),
-    };
-    cell.set(right, second, after);
-    true
 }
 
 /// What becomes of an old entry beside a new one.

@@ -74,6 +74,20 @@ impl Mind {
     }
 }
 
+/// The short way, as the hooks take it.
+unsafe fn settle(cell: &Cell, right: Right, step: &Step, new: Entry) -> bool {
+    let mut clock = step.clock.clone();
+    clock.set(step.slot, u64::MAX);
+    let (stamp, need) = (new.0 & !entry::WHAT, new.0 & entry::WHAT);
+    // SAFETY: a cell of the test's own.
+    unsafe {
+        match right {
+            Right::Owner => settle_own(cell, &clock, step.base, stamp, need),
+            Right::Locker => settle_shared(cell, &clock, step.base, stamp, need),
+        }
+    }
+}
+
 /// Random accesses of random strands to a few cells that have the same past for a while, so that lists are shared.
 fn compare(seed: u64, strands: u16, rounds: u64) -> usize {
     let mut rng = Rng::new(seed);
@@ -196,7 +210,7 @@ fn one(
     // SAFETY: as above; there is only this thread, so it has either right.
     unsafe {
         // The short way first, as the hooks do it.
-        if !record_ordered(cell, right, step.slot, step.clock, new.0) {
+        if !settle(cell, right, &step, new) {
             record(cell, right, memo, &step, new, &mut races);
         }
     }
@@ -365,9 +379,7 @@ fn lockers_lose_nothing_to_each_other() {
                         let new = read(slot, last);
                         // SAFETY: a cell of the test's own, that all lock.
                         unsafe {
-                            if last % 2 == 0
-                                || !record_ordered(cell, Right::Locker, slot, step.clock, new.0)
-                            {
+                            if last % 2 == 0 || !settle(cell, Right::Locker, &step, new) {
                                 record(cell, Right::Locker, &mut mind.memo, &step, new, &mut races);
                             }
                         }

@@ -25,6 +25,7 @@ use crate::locking::{self, Got};
 use crate::locks::{HeldLock, Mode};
 use crate::ordering::{self, Order};
 use crate::runtime::Runtime;
+use crate::settle;
 use crate::shadow::REGION;
 use crate::strand::{READ_LISTS, READ_LISTS_SHIFT, Strand};
 use crate::sync::Locked;
@@ -551,26 +552,27 @@ fn crowded(trace: &Trace) -> bool {
     })
 }
 
-/// What `abi::plain` does: its fast path, then the function that it would call.
+/// What `abi::plain` does: its fast path, then the assembler that it would jump to, then what that leaves.
 pub fn plain(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touch, pc: u64) {
     let kind = touch.bits();
-    let place = Place::new(0, touch, size as u64).0;
+    let place = Place::new(pc, touch, size as u64);
     let offset = addr % 8;
     let cell = rt.shadow.existing(addr);
-    match (size, cell) {
-        (1 | 2 | 4 | 8, Some(cell)) if offset + size <= 8 => {
-            let need = ((1u64 << size) - 1) << offset & MASK | kind;
-            if !settled(s, cell, need) {
-                // SAFETY: the shadow gave the cell.
-                unsafe { access::unsettled(rt, s, addr, cell, need, pc, place) };
+    let settle = |s: &mut Strand, addr, cell, need| {
+        // SAFETY: the shadow gave the cell.
+        unsafe {
+            if !settled(s, cell, need) && !settle::tested::settle(addr, need, s, cell, place) {
+                access::unsettled(rt, s, addr, cell, need, place);
             }
         }
+    };
+    match (size, cell) {
+        (1 | 2 | 4 | 8, Some(cell)) if offset + size <= 8 => {
+            settle(s, addr, cell, ((1u64 << size) - 1) << offset & MASK | kind);
+        }
         (16, Some(cell)) if offset == 0 && addr % REGION != REGION - 8 => {
-            let need = MASK | kind;
-            if !settled(s, cell, need) || !settled(s, cell.wrapping_add(1), need) {
-                // SAFETY: as above, and the next cell is in the same block.
-                unsafe { access::unsettled_wide(rt, s, addr, cell, need, pc, place) };
-            }
+            settle(s, addr, cell, MASK | kind);
+            settle(s, addr + 8, cell.wrapping_add(1), MASK | kind);
         }
         (1 | 2 | 4 | 8 | 16, _) => access::access(rt, s, addr, size, touch, pc),
         _ => access::access_range(rt, s, addr, size, touch, pc),

@@ -90,7 +90,7 @@ pub(crate) fn running(s: &Strand) -> u32 {
 pub(crate) fn jumped_out(s: &mut Strand, left: u32) {
     while s.handlers.len() > left as usize {
         if let Some(running) = s.handlers.pop() {
-            s.restore_frames(running.frames);
+            s.restore_frames(&RT, running.frames);
         }
     }
 }
@@ -162,10 +162,12 @@ unsafe extern "C" fn on_signal(signal: c_int, info: *mut c_void, context: *mut c
         // SAFETY: the kernel's own arguments.
         return unsafe { run(None, signal, info, context, fault) };
     };
+    // SAFETY: the thread's own strand.
+    let inside = unsafe { Strand::is_inside(s) };
     if wanted.handler.load(Ordering::Acquire) == SIG_DFL && fault {
-        return exit::dying(signal, s.inside == 0);
+        return exit::dying(signal, !inside);
     }
-    if s.inside > 0 && !fault {
+    if inside && !fault {
         // SAFETY: the kernel's own arguments; the context is as large as that, and its mask is set on return.
         unsafe {
             s.kept.signal = signal;
@@ -250,7 +252,7 @@ unsafe fn run(
     if let Some(s) = tls::me() {
         s.enter();
         if let Some(running) = s.handlers.pop() {
-            s.restore_frames(running.frames);
+            s.restore_frames(&RT, running.frames);
         }
         leave(s);
     }

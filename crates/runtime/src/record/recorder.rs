@@ -353,7 +353,7 @@ pub fn touch(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touc
         Touch::AtomicRead => (wire::Touch::AtomicRead, false, false),
         Touch::AtomicWrite | Touch::AtomicReadWrite => (wire::Touch::AtomicWrite, true, false),
         // Acts, not accesses.
-        Touch::Free | Touch::Alloc | Touch::Learned => return,
+        Touch::Free | Touch::Alloc | Touch::Learned | Touch::Both => return,
     };
     let ignored = if write {
         s.ignore_writes

@@ -3,6 +3,8 @@
 //! Everything is read that may hold a number: too much only keeps what could be let go. A number that the strand gets
 //! after this was read comes from a cache that was read, or from the tables, which remember what they were asked for.
 
+use deadheat_detect::entry::Entry;
+
 use super::{HELD, Strand};
 use crate::intern::{LockSetId, StackId};
 use crate::signal_state::Running;
@@ -10,7 +12,7 @@ use crate::signal_state::Running;
 impl Strand {
     /// Keeps a number safe that is held across a blocking call, until some more have been held.
     #[inline]
-    pub(super) fn hold(&mut self, stack: StackId) {
+    pub(crate) fn hold(&mut self, stack: StackId) {
         self.held[self.held_next as usize % HELD] = stack;
         self.held_next = self.held_next.wrapping_add(1);
     }
@@ -22,7 +24,7 @@ impl Strand {
 
     /// The last number that anybody may have been told of: every release ends a step.
     pub fn told(&self) -> u64 {
-        self.step_first - 1
+        Entry(self.step_base).seq() - 1
     }
 
     /// Is it in the runtime just now, as another thread sees it?
@@ -31,7 +33,10 @@ impl Strand {
     /// The strand must stay there meanwhile.
     pub unsafe fn is_inside(strand: *const Strand) -> bool {
         // SAFETY: by the contract.
-        unsafe { core::ptr::read_volatile(&raw const (*strand).inside) != 0 }
+        unsafe {
+            core::ptr::read_volatile(&raw const (*strand).inside) != 0
+                || (*strand).at_work.is_somewhere()
+        }
     }
 
     /// Calls `stacks` and `sets` for each number that the strand may know.
@@ -52,10 +57,7 @@ impl Strand {
                 stacks(core::ptr::read_volatile(&raw const (*call).caller));
                 stacks(core::ptr::read_volatile(&raw const (*call).callee));
             }
-            let numbered = &(*strand).stacks;
-            for at in numbered {
-                stacks(core::ptr::read_volatile(at));
-            }
+            Strand::each_frame_number(strand, &mut stacks);
             for i in 0..HELD {
                 let held = (&raw const (*strand).held).cast::<StackId>().add(i);
                 stacks(core::ptr::read_volatile(held));

@@ -1,0 +1,142 @@
+//! What [`super::record`] does in the commonest cases, in as few instructions as can be: the cell has no list, all that it
+//! remembers happened before the new access, and two words suffice for what is left.
+//!
+//! | the cell has | it becomes |
+//! |---|---|
+//! | an entry of the same number and kind | that entry with more bytes |
+//! | an entry that the new one subsumes | the new one in its place |
+//! | an entry of the same step and kind that is neither | left to [`super::settle_both`] |
+//! | none of these | left to [`super::record`] |
+//!
+//! Each function returns false, with nothing changed, in all other cases; it may do so at any time.
+
+use core::sync::atomic::Ordering;
+
+use deadheat_detect::entry::{LIST, LOCK, MASK, PLAIN, WHAT, WRITE};
+
+use super::{Cell, lock};
+use crate::clock::Clock;
+
+/// The caller owns the page.
+///
+/// # Safety
+/// `cell` must be a cell of the shadow in a page of the strand with this clock, which is at work there.
+#[inline(always)]
+pub unsafe fn settle_own(
+    cell: *const Cell,
+    clock: &Clock,
+    step_base: u64,
+    stamp: u64,
+    need: u64,
+) -> bool {
+    // SAFETY: by the contract.
+    let cell = unsafe { &*cell };
+    let first = cell.first.load(Ordering::Relaxed);
+    first & (LIST | LOCK) == 0 && settle::<false>(cell, first, clock, step_base, stamp, need)
+}
+
+/// The page is shared: the cell is locked meanwhile.
+///
+/// # Safety
+/// `cell` must be a cell of the shadow in a shared page, and the strand with this clock at work there.
+#[inline(never)]
+pub unsafe fn settle_shared(
+    cell: *const Cell,
+    clock: &Clock,
+    step_base: u64,
+    stamp: u64,
+    need: u64,
+) -> bool {
+    // SAFETY: by the contract.
+    let cell = unsafe { &*cell };
+    if cell.first.load(Ordering::Relaxed) & LIST != 0 {
+        return false;
+    }
+    let first = lock(cell);
+    let done = first & LIST == 0 && settle::<true>(cell, first, clock, step_base, stamp, need);
+    if !done {
+        cell.first.store(first, Ordering::Release);
+    }
+    done
+}
+
+/// `first` is the cell's first word, without the lock.
+#[inline(always)]
+fn settle<const LOCKED: bool>(
+    cell: &Cell,
+    first: u64,
+    clock: &Clock,
+    step_base: u64,
+    stamp: u64,
+    need: u64,
+) -> bool {
+    let second = cell.second.load(Ordering::Relaxed);
+    if !clock.covers_word(first) || !clock.covers_word(second) {
+        return false;
+    }
+    let new = stamp | need;
+    if (first ^ new) & !MASK == 0 {
+        let whole = first | new;
+        if second & !whole & WHAT == 0 {
+            cell.second.store(0, Ordering::Release);
+        }
+        cell.first.store(whole, Ordering::Release);
+        return true;
+    }
+    if (second ^ new) & !MASK == 0 {
+        let whole = second | new;
+        if first & !whole & WHAT == 0 {
+            // It moves to the front, as below.
+            return move_to_front::<LOCKED>(cell, whole, 0);
+        }
+        cell.second.store(whole, Ordering::Release);
+        return unlock::<LOCKED>(cell, first);
+    }
+    // Both happened before: what the new entry subsumes is a question of what they are.
+    let more = !need & WHAT;
+    let (first_goes, second_goes) = (first & more == 0, second & more == 0);
+    let writes = need & WRITE != 0;
+    let kin =
+        |old: u64| old >= step_base && old <= stamp | WHAT && (old ^ need) & (PLAIN | WRITE) == 0;
+    if (!first_goes && kin(first)) || (!second_goes && kin(second)) {
+        return false;
+    }
+    if second_goes {
+        if first_goes {
+            cell.second.store(0, Ordering::Release);
+            cell.first.store(new, Ordering::Release);
+        } else if writes {
+            cell.second.store(first, Ordering::Release);
+            cell.first.store(new, Ordering::Release);
+        } else {
+            cell.second.store(new, Ordering::Release);
+            return unlock::<LOCKED>(cell, first);
+        }
+        return true;
+    }
+    if !first_goes {
+        return false;
+    }
+    if writes {
+        cell.first.store(new, Ordering::Release);
+        return true;
+    }
+    move_to_front::<LOCKED>(cell, second, new)
+}
+
+/// The old second entry moves to the front: it must be there before it is overwritten.
+#[inline(always)]
+fn move_to_front<const LOCKED: bool>(cell: &Cell, first: u64, second: u64) -> bool {
+    let locked = if LOCKED { LOCK } else { 0 };
+    cell.first.store(first | locked, Ordering::Release);
+    cell.second.store(second, Ordering::Release);
+    unlock::<LOCKED>(cell, first)
+}
+
+#[inline(always)]
+fn unlock<const LOCKED: bool>(cell: &Cell, first: u64) -> bool {
+    if LOCKED {
+        cell.first.store(first, Ordering::Release);
+    }
+    true
+}

@@ -1,0 +1,386 @@
+//! The first touch of a cell in a step, in assembler: the commonest cases of `cell::quick`, which is the specification of
+//! what is written to the cell, and of `Strand::known_number` and `quick_number`, which are that of the number.
+//!
+//! | register | on entry |
+//! |---|---|
+//! | rdi | the address |
+//! | rsi | bytes and kind, as for `entry::same_step_covers` |
+//! | rdx | the strand |
+//! | rax | the cell |
+//! | r9 | the place (`history::Place`) |
+//!
+//! Nothing else is needed on the stack than the return address. While `at_work` is set no handler of a signal runs and
+//! nobody takes the page away. Whatever is not settled here goes on in [`unsettled`], with nothing changed but
+//! a number that may be used there.
+
+use core::arch::naked_asm;
+use core::mem::offset_of;
+
+use deadheat_detect::entry::{LIST, LOCK, PLAIN, SEQ_SHIFT, SLOT_SHIFT, WHAT, WRITE};
+
+use crate::access;
+use crate::cell::Cell;
+use crate::clock::Clock;
+use crate::history::{CHUNK, Place};
+use crate::pages::{OWNERS_BYTES, PAGE_BITS, PAGES};
+use crate::runtime::RT;
+use crate::strand::{OTHER_SITE, Strand};
+
+/// The rest, not in assembler.
+///
+/// # Safety
+/// As for [`access::unsettled`].
+pub unsafe extern "C" fn unsettled(
+    addr: usize,
+    need: u64,
+    s: &mut Strand,
+    cell: *mut Cell,
+    place: Place,
+) {
+    // SAFETY: the hook got strand and cell where everybody gets them.
+    unsafe { access::unsettled(&RT, s, addr, cell, need, place) };
+}
+
+/// Delivers signals that arrived while the strand was at work.
+extern "C" fn deliver(s: &mut Strand) {
+    access::deliver_waiting(s);
+}
+
+/// Up to where the number is known: in r9 its stamp, in r8 where the strand says what it does.
+macro_rules! number {
+    () => {
+        "mov rcx, qword ptr [rdx + {frames_top}]
+         mov qword ptr [rsp - 8], r9
+         cmp rcx, qword ptr [rdx + {frames_known}]
+         jne 90f
+         mov r11d, dword ptr [rcx - 8]
+         mov r8, qword ptr [rdx + {at_work}]
+         mov ecx, r9d
+         shr ecx, 8
+         xor ecx, r9d
+         xor ecx, r11d
+         movzx ecx, cl
+         shl ecx, 6
+         lea rcx, [rdx + rcx + {sites}]
+         mov qword ptr [r8], rdi
+         cmp qword ptr [rcx], r9
+         jne 70f
+         cmp dword ptr [rcx + 8], r11d
+         jne 70f
+         mov r10, qword ptr [rcx + 16]
+         cmp r10, qword ptr [rdx + {sites_from}]
+         jb 70f
+      71:
+         mov r9, r10
+        "
+    };
+}
+
+/// Loads both words into r10 and r11 if the strand owns the page and all they say happened before; else goes to 80.
+macro_rules! words {
+    () => {
+        "mov ecx, edi
+         and ecx, 0xfff8
+         add ecx, ecx
+         mov r11, rax
+         sub r11, rcx
+         mov ecx, edi
+         shr ecx, {page_shift}
+         and ecx, {page_mask}
+         movzx ecx, word ptr [r11 + rcx - {owners}]
+         cmp cx, word ptr [rdx + {owner_name}]
+         jne 80f
+         mov r10, qword ptr [rax]
+         test r10d, {list_or_lock}
+         jnz 80f
+         mov r11, qword ptr [rax + 8]
+         mov rdi, qword ptr [rdx + {clock}]
+         mov rcx, r10
+         or rcx, r11
+         shr rcx, {slot_shift}
+         cmp rcx, qword ptr [rdx + {clock_len}]
+         jae 80f
+         mov rcx, r10
+         shr rcx, {slot_shift}
+         cmp r10, qword ptr [rdi + rcx*8]
+         ja 80f
+         mov rcx, r11
+         shr rcx, {slot_shift}
+         cmp r11, qword ptr [rdi + rcx*8]
+         ja 80f
+         or r9, rsi
+        "
+    };
+}
+
+/// At 60 all is done, at 70 the number is not in the first half of its pair of sites, at 80 and 90 the rest is for
+/// [`unsettled`].
+macro_rules! tail {
+    () => {
+        "60:
+         mov qword ptr [r8], 0
+         cmp dword ptr [rdx + {pending}], 0
+         jne 65f
+         ret
+      65:
+         mov rdi, rdx
+         jmp {deliver}
+      70:
+         xor rcx, {other_site}
+         cmp qword ptr [rcx], r9
+         jne 72f
+         cmp dword ptr [rcx + 8], r11d
+         jne 72f
+         mov r10, qword ptr [rcx + 16]
+         cmp r10, qword ptr [rdx + {sites_from}]
+         jae 71b
+      72:
+         mov r10, qword ptr [rdx + {seq}]
+         inc r10
+         test r10d, {chunk_mask}
+         jz 80f
+         cmp qword ptr [rdx + {sites_from}], -1
+         je 80f
+         mov qword ptr [rdx + {seq}], r10
+         movaps xmm0, xmmword ptr [rcx - {other_site}]
+         mov rdi, qword ptr [rcx - {other_site} + 16]
+         movaps xmmword ptr [rcx], xmm0
+         mov qword ptr [rcx + 16], rdi
+         mov qword ptr [rcx - {other_site}], r9
+         mov dword ptr [rcx - {other_site} + 8], r11d
+         mov edi, r10d
+         and edi, {chunk_mask}
+         shl edi, 4
+         add rdi, qword ptr [rdx + {chunk}]
+         mov qword ptr [rdi], r9
+         mov dword ptr [rdi + 8], r11d
+         mov r9d, dword ptr [rdx + {locks}]
+         mov dword ptr [rdi + 12], r9d
+         shl r10, {seq_shift}
+         or r10, qword ptr [rdx + {slot_stamp}]
+         mov qword ptr [rcx - {other_site} + 16], r10
+         mov rdi, qword ptr [r8]
+         jmp 71b
+      80:
+         mov rdi, qword ptr [r8]
+         mov qword ptr [r8], 0
+      90:
+         mov rcx, rax
+         mov r8, qword ptr [rsp - 8]
+         jmp {unsettled}
+        "
+    };
+}
+
+/// One way to settle, whose middle part writes the words: r10 and r11 were there, r9 is new, rax is the cell.
+macro_rules! settle {
+    ($(#[$doc:meta])* $name:ident, $tested:ident, $middle:expr) => {
+        settle!($(#[$doc])* $name(), "", unsettled, $middle);
+        #[cfg(test)]
+        settle!(
+            /// The same for tests: arguments as functions have them, and [`tested::left`] instead of the rest.
+            $tested(addr: usize, need: u64, s: &mut Strand, cell: *mut Cell, place: Place),
+            "mov rax, rcx\n mov r9, r8",
+            tested::left,
+            $middle
+        );
+    };
+    ($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*), $before:expr, $rest:path, $middle:expr) => {
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// For the hooks only, with the registers in the table above.
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name($($arg: $ty),*) {
+            naked_asm!(
+                $before,
+                number!(),
+                words!(),
+                $middle,
+                tail!(),
+                frames_top = const offset_of!(Strand, frames_top),
+                frames_known = const offset_of!(Strand, frames_known),
+                at_work = const offset_of!(Strand, at_work),
+                sites = const offset_of!(Strand, sites),
+                sites_from = const offset_of!(Strand, sites_from),
+                owner_name = const offset_of!(Strand, owner_name),
+                clock = const offset_of!(Strand, clock) + Clock::WORDS,
+                clock_len = const offset_of!(Strand, clock) + Clock::LEN,
+                pending = const offset_of!(Strand, pending),
+                seq = const offset_of!(Strand, seq),
+                chunk = const offset_of!(Strand, chunk),
+                locks = const offset_of!(Strand, locks),
+                slot_stamp = const offset_of!(Strand, slot_stamp),
+                page_shift = const PAGE_BITS - 1,
+                page_mask = const (PAGES - 1) * 2,
+                owners = const OWNERS_BYTES,
+                list_or_lock = const LIST | LOCK,
+                slot_shift = const SLOT_SHIFT,
+                seq_shift = const SEQ_SHIFT,
+                chunk_mask = const CHUNK - 1,
+                other_site = const OTHER_SITE,
+                what = const WHAT,
+                write = const WRITE,
+                kind = const PLAIN | WRITE,
+                deliver = sym deliver,
+                unsettled = sym $rest,
+            )
+        }
+    };
+}
+
+settle! {
+    /// A plain write of all 8 bytes: whatever happened before it may be forgotten.
+    settle_write8, tested_write8,
+    "mov qword ptr [rax + 8], 0
+     mov qword ptr [rax], r9
+     # {what} {write} {kind}
+    "
+}
+
+settle! {
+    /// A plain read of all 8 bytes: writes stay, and at most one of the words can be one.
+    settle_read8, tested_read8,
+    "test r11d, {write}
+     jnz 51f
+     test r10d, {write}
+     jz 52f
+     mov qword ptr [rax + 8], r9
+     jmp 60f
+  51:
+     test r10d, {write}
+     jnz 80f
+     mov qword ptr [rax], r11
+     mov qword ptr [rax + 8], r9
+     jmp 60f
+  52:
+     mov qword ptr [rax + 8], 0
+     mov qword ptr [rax], r9
+     # {what} {kind}
+    "
+}
+
+settle! {
+    /// A plain access to some bytes.
+    settle_part, tested_part,
+    "mov rcx, r10
+     xor rcx, r9
+     cmp rcx, 255
+     jbe 53f
+     mov rcx, r11
+     xor rcx, r9
+     cmp rcx, 255
+     jbe 54f
+     mov ecx, esi
+     not ecx
+     and ecx, {what}
+     test r11d, ecx
+     jnz 51f
+     test r10d, ecx
+     jz 52f
+     mov rcx, r10
+     sub rcx, qword ptr [rdx]
+     cmp rcx, qword ptr [rdx + 8]
+     jae 58f
+     mov ecx, r10d
+     xor ecx, esi
+     test ecx, {kind}
+     jz 80f
+  58:
+     test esi, {write}
+     jz 50f
+     mov qword ptr [rax + 8], r10
+     mov qword ptr [rax], r9
+     jmp 60f
+  50:
+     mov qword ptr [rax + 8], r9
+     jmp 60f
+  51:
+     test r10d, ecx
+     jnz 80f
+     mov rcx, r11
+     sub rcx, qword ptr [rdx]
+     cmp rcx, qword ptr [rdx + 8]
+     jae 59f
+     mov ecx, r11d
+     xor ecx, esi
+     test ecx, {kind}
+     jz 80f
+  59:
+     test esi, {write}
+     jz 55f
+     mov qword ptr [rax], r9
+     jmp 60f
+  55:
+     mov qword ptr [rax], r11
+     mov qword ptr [rax + 8], r9
+     jmp 60f
+  53:
+     or r10, r9
+     mov ecx, r10d
+     not ecx
+     and ecx, {what}
+     test r11d, ecx
+     jnz 56f
+     mov qword ptr [rax + 8], 0
+  56:
+     mov qword ptr [rax], r10
+     jmp 60f
+  54:
+     or r11, r9
+     mov ecx, r11d
+     not ecx
+     and ecx, {what}
+     test r10d, ecx
+     jz 57f
+     mov qword ptr [rax + 8], r11
+     jmp 60f
+  57:
+     mov qword ptr [rax], r11
+     mov qword ptr [rax + 8], 0
+     jmp 60f
+  52:
+     mov qword ptr [rax + 8], 0
+     mov qword ptr [rax], r9
+    "
+}
+
+/// What tests need to hold this against its specification.
+#[cfg(test)]
+pub mod tested {
+    use super::*;
+
+    std::thread_local! {
+        static LEFT: core::cell::Cell<bool> = const { core::cell::Cell::new(false) };
+    }
+
+    pub(super) unsafe extern "C" fn left(_: usize, _: u64, _: &mut Strand, _: *mut Cell, _: Place) {
+        LEFT.set(true);
+    }
+
+    /// Lets the hooks' assembler settle the access; false if it left that to [`access::unsettled`].
+    ///
+    /// # Safety
+    /// As for that.
+    pub unsafe fn settle(
+        addr: usize,
+        need: u64,
+        s: &mut Strand,
+        cell: *mut Cell,
+        place: Place,
+    ) -> bool {
+        use deadheat_detect::entry::{MASK, PLAIN};
+        LEFT.set(false);
+        // SAFETY: by the contract.
+        unsafe {
+            if need == MASK | PLAIN | WRITE {
+                tested_write8(addr, need, s, cell, place);
+            } else if need == MASK | PLAIN {
+                tested_read8(addr, need, s, cell, place);
+            } else {
+                tested_part(addr, need, s, cell, place);
+            }
+        }
+        !LEFT.get()
+    }
+}
