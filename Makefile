@@ -12,7 +12,7 @@ BROWSER  := command -v chromium >/dev/null || command -v chromium-browser >/dev/
 
 .DEFAULT_GOAL := build
 .PHONY: help build demo install uninstall test check format lint tests-build unit ui ui-rust docs
-.PHONY: bench bench-quick bench-gpu real-programs soak setup clean
+.PHONY: bench bench-quick bench-gpu real-programs kills soak setup clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -96,6 +96,9 @@ bench-gpu: ## the tables of the GRace paper, what checking kernels costs, and Oc
 
 real-programs: build ## build pbzip2, memcached, SQLite and zstd with Deadheat, drive them, print every finding
 	$(BENCH) real-programs
+
+kills: build ## SIGKILL to programs that record, and to their checkers, 200 times at drawn moments
+	DEADHEAT_KILLS=200 cargo test --release -p deadheat-cli --test split -- killed
 
 soak: build ## ten minutes of threads, locks and malloc with flat memory
 	$(BENCH) soak

@@ -16,7 +16,7 @@ pub enum OnFinding {
     Stop,
     /// Let the program dump core, at the first one.
     Abort,
-    /// Run a command.
+    /// Run a command and wait for its end. The program goes on meanwhile.
     Exec(String),
     /// Send a signal to the program.
     Signal(Signal),
@@ -63,18 +63,14 @@ impl OnFinding {
             OnFinding::Abort => send(Signal::SIGABRT),
             OnFinding::Signal(signal) => send(*signal),
             OnFinding::Exec(command) => {
-                let child = Command::new("sh")
+                let result = Command::new("sh")
                     .args(["-c", command])
                     .env("DEADHEAT_FINDING", headline)
                     .env("DEADHEAT_PID", pid.to_string())
                     .stdin(Stdio::null())
-                    .spawn();
-                match child {
-                    Ok(mut child) => {
-                        // Somebody must take note of its end.
-                        std::thread::spawn(move || child.wait());
-                    }
-                    Err(error) => say(format_args!("deadheat: cannot run {command}: {error}")),
+                    .status();
+                if let Err(error) = result {
+                    say(format_args!("deadheat: cannot run {command}: {error}"));
                 }
             }
         }
