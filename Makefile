@@ -12,7 +12,7 @@ BROWSER  := command -v chromium >/dev/null || command -v chromium-browser >/dev/
 
 .DEFAULT_GOAL := build
 .PHONY: help build demo install uninstall test check format lint tests-build unit ui ui-rust docs
-.PHONY: bench bench-quick bench-gpu real-programs kills soak setup clean
+.PHONY: bench bench-quick bench-gpu real-programs rust-suites kills soak setup clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -79,7 +79,7 @@ ui: tests-build ## the programs in tests/ui, with both compilers, and random one
 	$(TESTING) DEADHEAT_BIN=$(abspath $(TARGET)/debug/deadheat) cargo test --workspace --locked --test ui
 
 ui-rust: tests-build ## the Rust programs in tests/rust, right and racy, under cargo deadheat
-	$(TESTING) DEADHEAT_BIN=$(abspath $(TARGET)/debug/deadheat) cargo test --workspace --locked --test ui_rust
+	$(TESTING) DEADHEAT_BIN=$(abspath $(TARGET)/debug/deadheat) cargo test --workspace --locked --test ui_rust --test ui_cargo
 
 docs: build ## write the pages that are made from the code
 	$(DEADHEAT) options-page > docs/options.md
@@ -99,6 +99,9 @@ real-programs: build ## build pbzip2, memcached, SQLite and zstd with Deadheat, 
 
 kills: build ## SIGKILL to programs that record, and to their checkers, 200 times at drawn moments
 	DEADHEAT_KILLS=200 cargo test --release -p deadheat-cli --test split -- killed
+
+rust-suites: build ## the test suites of rayon, crossbeam, parking_lot, dashmap, flume and tokio under cargo deadheat
+	scripts/rust-suites.sh $(DEADHEAT)
 
 soak: build ## ten minutes of threads, locks and malloc with flat memory
 	$(BENCH) soak

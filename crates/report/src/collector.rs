@@ -3,6 +3,7 @@
 use crate::merge::Key;
 use crate::raw::{self, Event};
 use crate::resolve::Builder;
+use crate::rust_test;
 use crate::suppress::Suppressions;
 use crate::symbolize::{Mapped, Symbolized, Symbolizer};
 use crate::trim::trim;
@@ -291,7 +292,11 @@ impl Collector {
     }
 
     fn thread(&mut self, raw: raw::Thread) {
-        let created = trim(self.symbolizer.stack(&raw.created));
+        let created = self.symbolizer.stack(&raw.created);
+        if let (Some(parent), Some(test)) = (raw.parent, rust_test::of_stack(&created)) {
+            self.name_after_test(parent, &test);
+        }
+        let created = trim(created);
         let main = raw.id == 0;
         let thread = Thread {
             id: ThreadId(raw.id),
@@ -331,8 +336,22 @@ impl Collector {
         }
     }
 
+    /// Gives a thread that runs a test of a Rust program the whole name of it.
+    fn name_after_test(&mut self, thread: u64, test: &str) {
+        if let Some(thread) = self.processes[self.process].threads.get_mut(&thread)
+            && rust_test::is_short_for(&thread.name, test)
+        {
+            thread.name = test.to_owned();
+        }
+    }
+
     fn finding(&mut self, raw: raw::Finding) -> Reply {
         let id = raw.id;
+        for access in &raw.accesses {
+            if let Some(test) = rust_test::of_stack(&self.symbolizer.stack(&access.stack)) {
+                self.name_after_test(access.thread, &test);
+            }
+        }
         let builder = Builder {
             symbolizer: &mut self.symbolizer,
             threads: &self.processes[self.process].threads,

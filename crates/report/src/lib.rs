@@ -13,6 +13,7 @@ mod json;
 mod merge;
 mod raw;
 mod resolve;
+mod rust_test;
 mod sarif;
 mod sinks;
 mod source;

@@ -313,3 +313,139 @@ fn mirror(real: &Path, copy: &Path, path: &[&str], without: &[PathBuf]) -> Resul
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::archive::{self, Member};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+    /// A toolchain of empty files, in a folder of its own.
+    fn toolchain(name: &str) -> (Toolchain, PathBuf) {
+        let base =
+            std::env::temp_dir().join(format!("deadheat-prepare-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&base);
+        let sysroot = base.join("toolchain");
+        let libraries = sysroot.join("lib/rustlib").join(TARGET).join("lib");
+        fs::create_dir_all(&libraries).expect("a folder");
+        fs::create_dir_all(sysroot.join("bin")).expect("a folder");
+        let empty = archive::write(&[Member {
+            name: b"lib.rmeta".to_vec(),
+            data: b"meta".to_vec(),
+        }]);
+        for library in [
+            "libstd-1.rlib",
+            "libcore-1.rlib",
+            "libcompiler_builtins-1.rlib",
+        ] {
+            fs::write(libraries.join(library), &empty).expect("a file");
+        }
+        fs::write(sysroot.join("lib/libLLVM.so.22"), "llvm").expect("a file");
+        let toolchain = Toolchain {
+            rustc: "rustc".into(),
+            verbose: "rustc 1.0".into(),
+            release: "1.0".into(),
+            host: TARGET.into(),
+            sysroot,
+        };
+        (toolchain, base)
+    }
+
+    fn copy(_: &Path, from: &Path, to: &Path) -> Command {
+        let mut command = Command::new("cp");
+        command.arg(from).arg(to);
+        command
+    }
+
+    #[test]
+    fn many_at_once_prepare_once() {
+        let (toolchain, base) = toolchain("once");
+        let cache = base.join("cache");
+        let started = AtomicUsize::new(0);
+        let worker = |llvm: &Path, from: &Path, to: &Path| {
+            started.fetch_add(1, Ordering::Relaxed);
+            copy(llvm, from, to)
+        };
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let made = prepare(&toolchain, TARGET, &cache, &worker, &mut |_| ())
+                        .expect("prepares");
+                    let sysroot = made.sysroot.expect("has one");
+                    let libraries = sysroot.join("lib/rustlib").join(TARGET).join("lib");
+                    assert!(!libraries.join("libstd-1.rlib").is_symlink());
+                    assert!(libraries.join("libcompiler_builtins-1.rlib").is_symlink());
+                    assert!(sysroot.join("bin").is_symlink());
+                });
+            }
+        });
+        assert_eq!(
+            started.load(Ordering::Relaxed),
+            2,
+            "std and core, each once"
+        );
+        fs::remove_dir_all(&base).expect("cleans up");
+    }
+
+    #[test]
+    fn a_failed_or_killed_preparation_leaves_nothing_broken() {
+        let (toolchain, base) = toolchain("killed");
+        let cache = base.join("cache");
+        let broken = |_: &Path, _: &Path, _: &Path| Command::new("false");
+        let failed = prepare(&toolchain, TARGET, &cache, &broken, &mut |_| ());
+        assert!(failed.is_err_and(|error| error.what.contains("cannot instrument")));
+        // What a killed one leaves: the folder beside, half full.
+        let name = name(
+            &toolchain,
+            TARGET,
+            &rlibs(&toolchain.libraries(TARGET)).expect("reads"),
+        )
+        .expect("has one");
+        fs::create_dir_all(cache.join(format!("std-{name}.new/lib"))).expect("a folder");
+        let made = prepare(&toolchain, TARGET, &cache, &copy, &mut |_| ()).expect("prepares");
+        assert_eq!(made.sysroot, Some(cache.join(format!("std-{name}"))));
+        assert!(!cache.join(format!("std-{name}.new")).exists());
+        fs::remove_dir_all(&base).expect("cleans up");
+    }
+
+    #[test]
+    fn a_changed_toolchain_is_prepared_anew() {
+        let (toolchain, base) = toolchain("changed");
+        let cache = base.join("cache");
+        let first = prepare(&toolchain, TARGET, &cache, &copy, &mut |_| ()).expect("prepares");
+        let core = toolchain.libraries(TARGET).join("libcore-1.rlib");
+        let other = archive::write(&[Member {
+            name: b"lib.rmeta".to_vec(),
+            data: b"other".to_vec(),
+        }]);
+        fs::write(core, other).expect("writes");
+        let second = prepare(&toolchain, TARGET, &cache, &copy, &mut |_| ()).expect("prepares");
+        assert_ne!(first.name, second.name);
+        assert_eq!(clean(&cache).expect("cleans"), 2);
+        fs::remove_dir_all(&base).expect("cleans up");
+    }
+
+    #[test]
+    fn without_an_llvm_the_library_is_used_as_it_is() {
+        let (toolchain, base) = toolchain("shipped");
+        fs::remove_file(toolchain.sysroot.join("lib/libLLVM.so.22")).expect("removes");
+        let made =
+            prepare(&toolchain, TARGET, &base.join("cache"), &copy, &mut |_| ()).expect("goes on");
+        assert_eq!(made.sysroot, None);
+        assert!(made.unseen[0].contains("not followed"), "{:?}", made.unseen);
+        let missing = prepare(
+            &toolchain,
+            "x86_64-unknown-linux-musl",
+            &base,
+            &copy,
+            &mut |_| (),
+        );
+        assert!(
+            missing.is_err_and(|error| error.next.as_deref()
+                == Some("rustup target add x86_64-unknown-linux-musl"))
+        );
+        fs::remove_dir_all(&base).expect("cleans up");
+    }
+}

@@ -47,7 +47,16 @@ pub fn prepare(compiler: &Compiler, args: Vec<OsString>) -> Result<Command> {
 pub fn link_only(args: Vec<OsString>) -> Result<Vec<OsString>> {
     let runtime = unpack::runtime()?;
     let plan = link_plan(&response::expand(&args), &runtime)?;
-    response::shorten(plan.args, runtime.dir())
+    let mut args = plan.args;
+    if plan.output == Output::StaticExecutable {
+        // Rust's library names some functions weakly, and lld takes nothing from an archive for the sake of `__real_X`.
+        let flags = std::fs::read_to_string(runtime.wrap_flags()).unwrap_or_default();
+        let names = flags
+            .lines()
+            .filter_map(|flag| flag.strip_prefix("-Wl,--wrap="));
+        args.splice(..0, names.map(|name| format!("-Wl,-u,{name}").into()));
+    }
+    response::shorten(args, runtime.dir())
 }
 
 /// What to say when the compiler cannot be started.

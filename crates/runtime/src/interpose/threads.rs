@@ -37,6 +37,8 @@ pub enum Routine {
 unsafe extern "C" {
     fn pthread_self() -> usize;
     fn pthread_attr_getdetachstate(attr: *const c_void, state: *mut c_int) -> c_int;
+    fn pthread_attr_getstack(attr: *const c_void, low: *mut usize, size: *mut usize) -> c_int;
+    fn pthread_attr_setstacksize(attr: *mut c_void, size: usize) -> c_int;
     fn pthread_key_create(key: *mut u32, destructor: unsafe extern "C" fn(*mut c_void)) -> c_int;
     fn pthread_setspecific(key: u32, value: *const c_void) -> c_int;
 }
@@ -205,6 +207,28 @@ pub(crate) fn create(
     result
 }
 
+/// Stacks below this size get [`OWN_ROOM`] more: the runtime works on the program's stacks, too.
+const SMALL_STACK: usize = 512 << 10;
+const OWN_ROOM: usize = 256 << 10;
+
+/// Makes a small stack large enough for us. One that the program brings itself is left as it is.
+///
+/// # Safety
+/// `attr` must be attributes of the program's.
+unsafe fn make_room(attr: *const c_void) {
+    let (mut low, mut size) = (0_usize, 0_usize);
+    // SAFETY: by the contract. Without an address the C library counts the stack down from zero.
+    unsafe {
+        if pthread_attr_getstack(attr, &raw mut low, &raw mut size) == 0
+            && size > 0
+            && size < SMALL_STACK
+            && low.wrapping_add(size) == 0
+        {
+            pthread_attr_setstacksize(attr.cast_mut(), size + OWN_ROOM);
+        }
+    }
+}
+
 /// Waits for the end of a thread through `real`, which returns 0 if it saw it. `forever`: it does not come back before.
 pub(crate) fn join(
     call: &mut Call,
@@ -335,6 +359,8 @@ interpose! {
         if !attr.is_null() {
             // SAFETY: the program's own attributes.
             unsafe { pthread_attr_getdetachstate(attr, &raw mut state) };
+            // SAFETY: as above.
+            unsafe { make_room(attr) };
         }
         // SAFETY: the program's own call, with our start routine before its.
         create(&mut call, out, Routine::Posix(start), arg, state == 1, |out, birth| unsafe { real(out, attr, posix_start, birth) })

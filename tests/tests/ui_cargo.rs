@@ -1,0 +1,422 @@
+//! `cargo deadheat` in small projects: what it does with flags, profiles and tests, and in bad conditions.
+//!
+//!     DEADHEAT_BIN=path/to/deadheat cargo test -p deadheat-tests --test ui_cargo
+#![forbid(unsafe_code)]
+
+use deadheat_tests::process::{self, Outcome};
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+const TRIPLE: &str = "x86_64-unknown-linux-gnu";
+
+/// Two threads and one place; `ORDERED` decides whether the second waits for the first.
+const RACY: &str = r#"
+use std::cell::UnsafeCell;
+struct Shared(UnsafeCell<u64>);
+unsafe impl Sync for Shared {}
+static PLACE: Shared = Shared(UnsafeCell::new(0));
+#[inline(never)]
+fn touch() { unsafe { *PLACE.0.get() += 1 } }
+pub fn race() {
+    let child = std::thread::spawn(touch);
+    touch();
+    child.join().unwrap();
+}
+"#;
+
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(2);
+    let Some(deadheat) = std::env::var_os("DEADHEAT_BIN").map(PathBuf::from) else {
+        eprintln!(
+            "ui_cargo tests: set DEADHEAT_BIN to the deadheat command, as `make ui-rust` does"
+        );
+        return ExitCode::from(2);
+    };
+    let tests: [(&str, Test); 13] = [
+        (
+            "tests and examples in documentation",
+            tests_and_documentation,
+        ),
+        ("a profile with LTO, panic=abort and strip", hard_profile),
+        ("flags of the user are kept", flags),
+        (
+            "build scripts and procedural macros stay as they are",
+            host_code,
+        ),
+        ("an allocator of the program's own", own_allocator),
+        ("a static C library", static_library),
+        ("no project", no_project),
+        ("no C compiler", no_compiler),
+        ("no cache", no_cache),
+        ("another processor", other_target),
+        ("a program that does not compile", broken),
+        ("cargo-deadheat as cargo starts it", as_cargo_starts_it),
+        ("clean", clean),
+    ];
+    let trials = tests.into_iter().map(|(name, test)| {
+        let deadheat = deadheat.clone();
+        Trial::test(name, move || test(&Project::new(&deadheat, name)?))
+    });
+    libtest_mimic::run(&arguments, trials.collect()).exit_code()
+}
+
+/// What is checked in a project.
+type Test = fn(&Project) -> Result<(), Failed>;
+
+/// A package in a folder of its own.
+struct Project {
+    deadheat: PathBuf,
+    dir: PathBuf,
+}
+
+impl Project {
+    fn new(deadheat: &Path, name: &str) -> Result<Self, Failed> {
+        let base = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ui-cargo");
+        let dir = base.join(name.replace([' ', ',', '='], "-"));
+        if dir.exists() {
+            fs::remove_dir_all(&dir)?;
+        }
+        fs::create_dir_all(dir.join("src"))?;
+        Ok(Self {
+            deadheat: deadheat.to_owned(),
+            dir,
+        })
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<&Self, Failed> {
+        let path = self.dir.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::write(path, text)?;
+        Ok(self)
+    }
+
+    fn manifest(&self, rest: &str) -> Result<&Self, Failed> {
+        let text =
+            "[package]\nname = \"small\"\nversion = \"0.0.0\"\nedition = \"2024\"\n[workspace]\n";
+        self.write("Cargo.toml", &format!("{text}{rest}"))
+    }
+
+    /// A command that starts Deadheat here, away from what this test run was told.
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(&self.deadheat);
+        command.arg("cargo").args(args).current_dir(&self.dir);
+        for (name, _) in std::env::vars_os() {
+            let text = name.to_string_lossy();
+            if text.starts_with("CARGO_PROFILE_") || text.starts_with("DEADHEAT") {
+                command.env_remove(&name);
+            }
+        }
+        // One prepared standard library serves all of these tests and those of the programs.
+        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ui-rust/cache");
+        command
+            .env_remove("CARGO_TARGET_DIR")
+            .env_remove("RUSTFLAGS")
+            .env("XDG_CACHE_HOME", cache);
+        command
+    }
+
+    fn run(&self, command: Command) -> Result<Outcome, Failed> {
+        Ok(process::run(
+            command,
+            &self.dir,
+            "output",
+            None,
+            Duration::from_secs(300),
+        )?)
+    }
+}
+
+/// Fails with all that was said unless the status is the one expected and every text is among it.
+fn expect(ended: &Outcome, status: i32, texts: &[&str]) -> Result<(), Failed> {
+    let said = format!("{}{}", ended.stdout, ended.stderr);
+    let missing = texts.iter().find(|text| !said.contains(**text));
+    if ended.code() == status && missing.is_none() {
+        return Ok(());
+    }
+    Err(format!(
+        "status {} (expected {status}), missing {missing:?} in:\n{said}",
+        ended.code()
+    )
+    .into())
+}
+
+fn tests_and_documentation(project: &Project) -> Result<(), Failed> {
+    let documented = "/// ```\n/// small::race();\n/// ```\npub fn documented() {}\n";
+    project
+        .manifest("")?
+        .write("src/lib.rs", &format!("{RACY}{documented}"))?;
+    project.write(
+        "tests/it.rs",
+        "#[test]\nfn fine() {}\n#[test]\nfn a_test_with_a_long_name() { small::race() }\n",
+    )?;
+    let ended = project.run(project.command(&["test"]))?;
+    expect(
+        &ended,
+        1,
+        &[
+            "small::touch",
+            "src/lib.rs:7",
+            "(it::a_test_with_a_long_name)",
+            "1 finding (1 data race)",
+            "processes with Deadheat",
+        ],
+    )
+}
+
+fn hard_profile(project: &Project) -> Result<(), Failed> {
+    project
+        .manifest("[profile.release]\nlto = \"fat\"\npanic = \"abort\"\nstrip = true\ncodegen-units = 1\n")?
+        .write("src/main.rs", &format!("{RACY}\nfn main() {{ race(); println!(\"done\") }}\n"))?;
+    let ended = project.run(project.command(&["run", "--release"]))?;
+    expect(
+        &ended,
+        1,
+        &["done", "small::touch", "src/main.rs:7", "1 data race"],
+    )
+}
+
+fn flags(project: &Project) -> Result<(), Failed> {
+    let main = "#[cfg(not(all(from_build, deadheat)))]\ncompile_error!(\"flags were lost\");\nfn main() { println!(\"kept\") }\n";
+    project
+        .manifest("[features]\nextra = []\n")?
+        .write("src/main.rs", main)?;
+    project.write(
+        ".cargo/config.toml",
+        "[build]\nrustflags = [\"--cfg\", \"from_build\", \"-Aunexpected_cfgs\"]\n",
+    )?;
+    expect(
+        &project.run(project.command(&["run", "--features", "extra"]))?,
+        0,
+        &["kept", "nothing found"],
+    )?;
+    // The variable beats the file, as it does without Deadheat.
+    let main = "#[cfg(any(not(from_variable), from_build))]\ncompile_error!(\"flags were lost\");\nfn main() { println!(\"kept\") }\n";
+    project.write("src/main.rs", main)?;
+    let mut command = project.command(&["run"]);
+    command.env("RUSTFLAGS", "--cfg from_variable -Aunexpected_cfgs");
+    expect(&project.run(command)?, 0, &["kept", "nothing found"])
+}
+
+fn host_code(project: &Project) -> Result<(), Failed> {
+    project
+        .manifest("[dependencies]\nmade = { path = \"made\" }\n")?
+        .write("made/Cargo.toml", "[package]\nname = \"made\"\nversion = \"0.0.0\"\nedition = \"2024\"\n[lib]\nproc-macro = true\n")?
+        .write("made/src/lib.rs", "#[proc_macro]\npub fn answer(_: proc_macro::TokenStream) -> proc_macro::TokenStream { \"42\".parse().unwrap() }\n")?
+        .write("build.rs", "fn main() { std::thread::spawn(|| println!(\"cargo::rustc-cfg=built\")).join().unwrap() }\n")?
+        .write("src/main.rs", "fn main() { println!(\"{}\", made::answer!()) }\n")?;
+    expect(
+        &project.run(project.command(&["run"]))?,
+        0,
+        &["42", "nothing found"],
+    )?;
+    let host = project.dir.join("target/deadheat/debug");
+    let mut seen = 0;
+    for path in files(&host)? {
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        if name == "build-script-build" || name.ends_with(".so") {
+            seen += 1;
+            let data = fs::read(&path)?;
+            if data.windows(12).any(|window| window == b"__tsan_write") {
+                return Err(format!("{} is instrumented", path.display()).into());
+            }
+        }
+    }
+    if seen < 2 {
+        return Err(format!("only {seen} files of the build in {}", host.display()).into());
+    }
+    if project.dir.join("target/debug").exists() {
+        return Err("the folder of normal builds was used".into());
+    }
+    Ok(())
+}
+
+fn files(dir: &Path) -> Result<Vec<PathBuf>, Failed> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            found.extend(files(&path)?);
+        } else {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
+
+fn own_allocator(project: &Project) -> Result<(), Failed> {
+    let allocator = "
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+struct Counting(AtomicUsize);
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 { self.0.fetch_add(1, Ordering::Relaxed); unsafe { System.alloc(layout) } }
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) { unsafe { System.dealloc(place, layout) } }
+}
+#[global_allocator]
+static ALLOCATOR: Counting = Counting(AtomicUsize::new(0));
+";
+    let calm = "fn main() {
+    let threads: Vec<_> = (0..4).map(|n| std::thread::spawn(move || vec![n; 100])).collect();
+    let sum: u64 = threads.into_iter().map(|thread| thread.join().unwrap()[7]).sum();
+    println!(\"{sum} {}\", ALLOCATOR.0.load(Ordering::Relaxed) > 4);
+}\n";
+    project
+        .manifest("")?
+        .write("src/main.rs", &format!("{allocator}{calm}"))?;
+    expect(
+        &project.run(project.command(&["run"]))?,
+        0,
+        &["6 true", "nothing found"],
+    )
+}
+
+fn static_library(project: &Project) -> Result<(), Failed> {
+    let main = format!(
+        "{RACY}\nfn main() {{ if std::env::args().len() > 1 {{ race() }} println!(\"done\") }}\n"
+    );
+    project.manifest("")?.write("src/main.rs", &main)?;
+    let run = |args: &[&str]| {
+        let mut command = project.command(args);
+        command.env("RUSTFLAGS", "-Ctarget-feature=+crt-static");
+        project.run(command)
+    };
+    expect(&run(&["run"])?, 0, &["done", "nothing found"])?;
+    expect(
+        &run(&["run", "--", "x"])?,
+        1,
+        &["done", "small::touch", "1 data race"],
+    )
+}
+
+fn no_project(project: &Project) -> Result<(), Failed> {
+    let mut command = project.command(&["test"]);
+    command.current_dir("/");
+    expect(
+        &project.run(command)?,
+        2,
+        &["there is no cargo project to check here", "--manifest-path"],
+    )
+}
+
+fn no_compiler(project: &Project) -> Result<(), Failed> {
+    project
+        .manifest("")?
+        .write("src/main.rs", "fn main() {}\n")?;
+    let bin = project.dir.join("bin");
+    fs::create_dir(&bin)?;
+    let mut command = project.command(&["run"]);
+    // Without rustup's proxies: they find the toolchain by the PATH.
+    for name in ["cargo", "rustc"] {
+        let found = Command::new("rustup").args(["which", name]).output()?;
+        let path = String::from_utf8_lossy(&found.stdout).trim().to_owned();
+        std::os::unix::fs::symlink(path, bin.join(name))?;
+    }
+    command.env("PATH", &bin).env_remove("CARGO");
+    expect(
+        &project.run(command)?,
+        2,
+        &["no C compiler is on the PATH", "apt-get install gcc"],
+    )
+}
+
+/// Neither cache can be written; a private folder below TMPDIR serves.
+fn no_cache(project: &Project) -> Result<(), Failed> {
+    project
+        .manifest("")?
+        .write("src/main.rs", "fn main() { println!(\"ran\") }\n")?;
+    let temporary = project.dir.join("tmp");
+    fs::create_dir(&temporary)?;
+    let home = std::env::var_os("HOME")
+        .map(PathBuf::from)
+        .unwrap_or_default();
+    let mut command = project.command(&["run"]);
+    for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
+        command.env(
+            name,
+            std::env::var_os(name).map_or_else(|| home.join(folder), PathBuf::from),
+        );
+    }
+    command
+        .env("XDG_CACHE_HOME", "/proc/none")
+        .env("HOME", "/proc/none")
+        .env("TMPDIR", &temporary);
+    expect(
+        &project.run(command)?,
+        0,
+        &["no cache folder can be written", "ran", "nothing found"],
+    )
+}
+
+fn other_target(project: &Project) -> Result<(), Failed> {
+    project
+        .manifest("")?
+        .write("src/main.rs", "fn main() {}\n")?;
+    let ended = project.run(project.command(&["run", "--target", "aarch64-unknown-linux-gnu"]))?;
+    expect(
+        &ended,
+        2,
+        &["no runtime for aarch64-unknown-linux-gnu", TRIPLE],
+    )
+}
+
+fn broken(project: &Project) -> Result<(), Failed> {
+    project
+        .manifest("")?
+        .write("src/main.rs", "fn main() { nonsense }\n")?;
+    expect(&project.run(project.command(&["run"]))?, 101, &["nonsense"])
+}
+
+fn as_cargo_starts_it(project: &Project) -> Result<(), Failed> {
+    project
+        .manifest("")?
+        .write("src/main.rs", "fn main() { println!(\"ran\") }\n")?;
+    let command = project.command(&[]);
+    let mut cargo = Command::new(project.deadheat.with_file_name("cargo-deadheat"));
+    cargo
+        .args(["deadheat", "run", "--quiet"])
+        .current_dir(&project.dir);
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => cargo.env(name, value),
+            None => cargo.env_remove(name),
+        };
+    }
+    expect(&project.run(cargo)?, 0, &["ran", "nothing found"])
+}
+
+fn clean(project: &Project) -> Result<(), Failed> {
+    project
+        .manifest("")?
+        .write("src/main.rs", "fn main() {}\n")?;
+    let cache = project.dir.join("cache");
+    for name in ["std-0123", "std-0123.new", "rt-keep"] {
+        fs::create_dir_all(cache.join("deadheat").join(name))?;
+    }
+    fs::create_dir_all(project.dir.join("target/deadheat/debug"))?;
+    let mut command = project.command(&["clean"]);
+    command.env("XDG_CACHE_HOME", &cache);
+    expect(
+        &project.run(command)?,
+        0,
+        &["prepared: 1", "target/deadheat"],
+    )?;
+    let left = |name: &str| cache.join("deadheat").join(name).exists();
+    if left("std-0123")
+        || left("std-0123.new")
+        || !left("rt-keep")
+        || project.dir.join("target/deadheat").exists()
+    {
+        return Err("clean left something or took too much".into());
+    }
+    Ok(())
+}
