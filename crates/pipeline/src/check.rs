@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use deadheat_trace::wire::Source;
 
-use crate::batch::Batch;
 use crate::detector::{DetectorKind, Needs};
 use crate::found::{Candidate, Found};
 use crate::merge::{Damages, Merger, Progress};
@@ -108,11 +107,6 @@ pub fn check<S: Source>(
         run.runtime_lines(source, listener);
         run.finish(found, listener)
     })
-}
-
-/// Checks one batch alone, for who wants to compare engines: a [`Shard`] that has seen what came before.
-pub fn check_batch(shard: &mut Shard, batch: &Batch) -> Vec<Candidate> {
-    shard.check(batch)
 }
 
 struct Running<'a> {
@@ -258,6 +252,10 @@ impl Running<'_> {
         lost(
             "accesses of threads for which there was no room (more than 65536 at once)",
             passed.unplaced,
+        );
+        lost(
+            "accesses to more than 4 GiB at once, of which only the beginning was checked",
+            passed.cut,
         );
         lost(
             "pairs of places in the code beyond the 10000 that a checker tells",

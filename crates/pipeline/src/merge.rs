@@ -37,8 +37,9 @@ impl Stream {
         while self.act.is_none() && self.looked < self.words.len() {
             let word = self.words[self.looked];
             let size = words_of(word);
-            if is_act(word) {
-                let number = self.words.get(self.looked + 1).copied().unwrap_or(u64::MAX);
+            if is_act(word)
+                && let Some(&number) = self.words.get(self.looked + 1)
+            {
                 self.act = Some((self.looked, number));
             } else {
                 self.looked += size;
@@ -124,7 +125,7 @@ impl Merger {
         while !sequencer.full() {
             self.feed(source, sequencer, &mut progress);
             if let Some(strand) = self.waiting.remove(&self.next) {
-                self.next += 1;
+                self.next = self.next.saturating_add(1);
                 self.pass_act(strand, sequencer);
                 progress = Progress::Some;
             } else if !self.hungry.is_empty() {
@@ -134,7 +135,8 @@ impl Merger {
                 if number < self.next {
                     self.damages.late += 1;
                 } else {
-                    self.damages.missing += number - self.next;
+                    let missing = &mut self.damages.missing;
+                    *missing = missing.saturating_add(number - self.next);
                 }
                 if let Some((number, strand)) = self.waiting.pop_first() {
                     self.next = self.next.max(number.saturating_add(1));

@@ -19,6 +19,9 @@ const STRIPE_SHIFT: u32 = 12;
 const STRIPE: u64 = 1 << STRIPE_SHIFT;
 /// Accesses of a batch, more or less.
 const BATCH: u32 = 1 << 14;
+/// More bytes than this of one access are not checked: no program touches so many at once, and a damaged recording must
+/// not keep us busy for ever.
+const MOST_BYTES: u64 = 1 << 32;
 /// Events of a frame, as in the paper.
 pub const FRAME: u32 = 1024;
 /// After so many acts, what everybody knows is worked out.
@@ -44,6 +47,8 @@ pub struct Passed {
     pub dropped: u64,
     /// Accesses of strands that found no slot.
     pub unplaced: u64,
+    /// Accesses that were so large that only their beginning was checked.
+    pub cut: u64,
 }
 
 /// Makes batches.
@@ -168,7 +173,7 @@ impl Sequencer {
         self.passed.accesses += 1;
         let order = self.order_in_batch;
         self.order_in_batch += 1;
-        let last = addr + (size - 1);
+        let last = addr + (size - 1).min(MOST_BYTES - 1);
         if size <= LARGEST
             && (self.batches.len() == 1 || addr >> STRIPE_SHIFT == last >> STRIPE_SHIFT)
         {
@@ -190,6 +195,7 @@ impl Sequencer {
     }
 
     fn stripes(&mut self, addr: u64, last: u64, spot: Spot, caller: StackNode, order: u32) {
+        self.passed.cut += u64::from(last - addr >= MOST_BYTES - 1);
         for stripe in addr >> STRIPE_SHIFT..=last >> STRIPE_SHIFT {
             let base = stripe << STRIPE_SHIFT;
             let (from, to) = (addr.max(base), last.min(base + (STRIPE - 1)));

@@ -11,7 +11,7 @@ use deadheat_detect::entry::{self, Care, Entry, Op};
 use deadheat_detect::eraser::Eraser;
 use deadheat_detect::goldilocks::Goldilocks;
 use deadheat_order::{Epoch, Time};
-use deadheat_trace::wire::MemoryKind;
+use deadheat_trace::wire::{MemoryKind, StackNode};
 use deadheat_trace::{Addr, Range, Strand};
 
 use crate::batch::{Access, Batch, Block, News, Run, Step, bits, kind};
@@ -28,16 +28,23 @@ struct Blocks {
 }
 
 impl Blocks {
-    fn born(&mut self, block: Block) {
+    /// A description without a stack (a block that has grown in its place) keeps that of the newest part, which is its end.
+    fn born(&mut self, mut block: Block) {
         let map = self.maps.entry(block.kind).or_default();
         let (start, end) = block.range.bounds();
+        let mut last = None;
         if let Some((&before, old)) = map.range(..start).next_back()
             && old.block.range.bounds().1 > start
         {
-            map.remove(&before);
+            last = map.remove(&before);
         }
         while let Some((&inside, _)) = map.range(start..end).next() {
-            map.remove(&inside);
+            last = map.remove(&inside);
+        }
+        if block.stack == StackNode(0)
+            && let Some(last) = last
+        {
+            block.stack = last.block.stack;
         }
         map.insert(start, Described { block, freed: None });
     }
@@ -54,8 +61,9 @@ impl Blocks {
     fn describe(&self, byte: u64) -> Option<Described> {
         let order = [
             MemoryKind::Heap,
-            MemoryKind::Stack,
+            // On the same mapping as the stack, which counts it in.
             MemoryKind::ThreadLocal,
+            MemoryKind::Stack,
             MemoryKind::Mapping,
         ];
         order.into_iter().find_map(|kind| {

@@ -19,6 +19,8 @@ use crate::timeline::{Moment, MomentSide, Timelines};
 const FIRST: u64 = 1_000_000;
 /// Synchronizations shown around an access.
 const SHOWN: usize = 8;
+/// The C library's own part of thread-local memory, above the thread pointer.
+const DESCRIPTOR: u64 = 0x900;
 /// Frames of a stack; a longer one is no stack.
 const DEEPEST: usize = 1 << 14;
 
@@ -187,7 +189,11 @@ impl Teller {
                     return json!({"addr": byte, "kind": "stack", "thread": thread, "start": start, "end": end});
                 }
                 MemoryKind::ThreadLocal => {
-                    return json!({"addr": byte, "kind": "tls", "thread": thread, "below": end - byte});
+                    let mut memory = json!({"addr": byte, "kind": "tls", "thread": thread});
+                    if let Some(below) = (end - byte).checked_sub(DESCRIPTOR).filter(|&n| n > 0) {
+                        memory["below"] = json!(below);
+                    }
+                    return memory;
                 }
                 MemoryKind::Mapping if !self.in_module(byte) => {
                     return json!({"addr": byte, "kind": "mapping", "start": start, "size": end - start});
