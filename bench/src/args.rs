@@ -11,6 +11,7 @@ use crate::tool::Tool;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     Table,
+    Checking,
     RealPrograms,
     Soak,
     Help,
@@ -36,6 +37,7 @@ pub struct Args {
 
 pub const HELP: &str = "\
 usage: bench [OPTIONS]                 one table: CPU time and memory of all programs under all tools
+       bench checking [OPTIONS]        only its last part: how fast recordings are checked
        bench real-programs [OPTIONS]   build real programs with deadheat cc, drive them, print what Deadheat finds
        bench soak [OPTIONS]            threads, locks, atomics and malloc under Deadheat, with flat memory
 
@@ -72,6 +74,7 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Args> {
     };
     let mut words = words.peekable();
     match words.peek().map(String::as_str) {
+        Some("checking") => args.mode = Mode::Checking,
         Some("real-programs") => args.mode = Mode::RealPrograms,
         Some("soak") => args.mode = Mode::Soak,
         _ => {}

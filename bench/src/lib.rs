@@ -6,6 +6,7 @@
 
 pub mod args;
 pub mod catalogue;
+pub mod checking;
 pub mod compile;
 pub mod error;
 pub mod findings;

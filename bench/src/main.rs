@@ -7,7 +7,12 @@ use deadheat_bench::error::Result;
 use deadheat_bench::layout::Layout;
 use deadheat_bench::session::{self, Plan};
 use deadheat_bench::tool::Tool;
-use deadheat_bench::{micro, packages, real, results, setup, soak, table};
+use deadheat_bench::{checking, micro, packages, real, results, setup, soak, table};
+
+/// What stands over the table of checking.
+const CHECKING: &str = "Checking recordings, millions of accesses per second: of the processor on one core, of the clock on two.\n\
+    B/1000 is bytes of the recording for 1000 accesses; RAPID is its HB engine on the same execution, in millions of\n\
+    its events per second, where RAPID_HOME names it and the recording is small.\n\n";
 
 fn main() -> ExitCode {
     match args::parse(std::env::args().skip(1)).and_then(|a| run(&a)) {
@@ -28,6 +33,12 @@ fn run(args: &Args) -> Result<u8> {
     match args.mode {
         Mode::Help => Ok(0),
         Mode::Table => measure(&layout, args),
+        Mode::Checking => {
+            packages::ensure(&[Tool::Native], false)?;
+            let table = checking::run(&layout, &args.programs, args.threads, args.quick)?;
+            print!("{CHECKING}{}", table.render());
+            Ok(0)
+        }
         Mode::RealPrograms => {
             packages::ensure(&[Tool::Native], true)?;
             real::run(&layout, args)
@@ -66,8 +77,25 @@ fn measure(layout: &Layout, args: &Args) -> Result<u8> {
         println!("\nNanoseconds per operation:\n");
         print!("{text}");
     }
+    let checking = if args.tools.contains(&Tool::Deadheat) && !args.programs.is_empty() {
+        Some(checking::run(
+            layout,
+            &args.programs,
+            args.threads,
+            args.quick,
+        )?)
+    } else {
+        None
+    };
+    let checking_table = checking.as_ref().map(|c| c.render());
+    if let Some(text) = &checking_table {
+        print!("\n{CHECKING}{text}");
+    }
     let setup = setup::describe();
     let mut json = results::as_json(&measured, &setup);
+    if let Some(c) = &checking {
+        json["checking"] = c.as_json();
+    }
     if let Some(m) = &micro {
         json["nanoseconds"] = m.as_json();
     }
@@ -78,7 +106,10 @@ fn measure(layout: &Layout, args: &Args) -> Result<u8> {
     if let Some(dir) = &args.results {
         let date = results::today();
         results::write(&dir.join(format!("{date}.json")), &json)?;
-        let text = results::as_markdown(&measured, &setup, micro_table.as_deref());
+        let mut text = results::as_markdown(&measured, &setup, micro_table.as_deref());
+        if let Some(table) = &checking_table {
+            text += &format!("\n## Checking\n\n{CHECKING}```text\n{table}```\n");
+        }
         results::write(&dir.join(format!("{date}.md")), &text)?;
     }
     Ok(0)
