@@ -124,6 +124,15 @@ fn record_fresh(call: &mut Call, start: usize, size: usize, kind: MemoryKind) {
     }
 }
 
+/// Tells a recording that fresh memory is one block with what lies around it.
+fn record_block(call: &mut Call, start: usize, size: usize) {
+    if let Some(s) = call.strand().filter(|s| s.recording()) {
+        s.enter();
+        acts::memory(s, MemoryKind::Heap, start, size);
+        leave(s);
+    }
+}
+
 fn forget(start: usize, size: usize) {
     if RT.started.load(Ordering::Relaxed) {
         lifetime::fresh(&RT, start, size);
@@ -303,6 +312,7 @@ fn resize(call: &mut Call, p: *mut c_void, size: usize) -> *mut c_void {
             RT.heap.allocated(p as usize, size, thread, stack);
         });
         record_fresh(call, p as usize + old, size - old, MemoryKind::Heap);
+        record_block(call, p as usize, size);
     } else {
         born(call, new, size);
         call.writes(new, old);

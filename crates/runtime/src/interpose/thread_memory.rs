@@ -90,6 +90,13 @@ pub fn forget(s: &mut Strand) {
     let (low, size) = (s.os.stack_low, s.os.stack_high - s.os.stack_low);
     RT.shadow.clear(low, size);
     acts::fresh(s, low, size, MemoryKind::Stack, StackId(0));
+    let (tls_low, tls_high) = (s.os.tls_low, s.os.tls_high);
+    acts::memory(
+        s,
+        MemoryKind::ThreadLocal,
+        tls_low,
+        tls_high.saturating_sub(tls_low),
+    );
     RT.syncs.remove_range(low, size, |var| {
         locking::memory_gone(&RT, s, var, StackId(0))
     });
