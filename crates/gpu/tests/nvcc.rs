@@ -111,3 +111,40 @@ fn its_programs_run_and_their_races_are_found() {
         }
     }
 }
+
+/// With the toolkit's own headers: grid-wide barriers order blocks, and without one their race is found.
+#[test]
+fn cooperative_groups_order_the_grid() {
+    let Some(tools) = nvidia() else { return };
+    let dir = Scratch::new("nvcc-cg");
+    let lib = format!("-L{}", tools.join("lib").display());
+    for (define, code, says) in [
+        ("-DFINE", 0, "nothing found"),
+        ("-DRACY", 1, "data race in a kernel"),
+    ] {
+        let exe = dir.0.join("cooperative");
+        let args = [
+            "-std=c++17",
+            "-cudart",
+            "shared",
+            "-gencode",
+            "arch=compute_80,code=compute_80",
+            define,
+            &lib,
+        ];
+        nvcc(&tools, &args, &corpus().join("nvcc/cooperative.cu"), &exe);
+        let o = Command::new(env!("CARGO_BIN_EXE_deadheat-gpu"))
+            .args(["run", "--threads", "1"])
+            .arg(&exe)
+            .output()
+            .expect("run");
+        let err = String::from_utf8_lossy(&o.stderr);
+        assert_eq!(o.status.code(), Some(code), "{define}: {err}");
+        assert!(err.contains(says), "{define}: {err}");
+        if code == 1 {
+            // The lines are the program's, not those of the headers.
+            assert!(err.contains("cooperative.cu:10"), "{err}");
+            assert!(err.contains("cooperative.cu:14"), "{err}");
+        }
+    }
+}

@@ -46,3 +46,56 @@ impl Decoder<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::check::{self, Options, Scheme};
+    use crate::machine::{Launch, Loaded, Memory};
+
+    #[test]
+    fn subnormal_numbers_are_zero_only_where_asked() {
+        let text = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k(.param .u64 out)\n{\n\
+            .reg .f32 %f<9>; .reg .b64 %rd<3>; .reg .pred %p<2>; .reg .b32 %r<3>;\n\
+            ld.param.u64 %rd1, [out];\n\
+            mov.f32 %f1, 0f00400000;\n\
+            add.f32 %f2, %f1, %f1;\n\
+            add.ftz.f32 %f3, %f1, %f1;\n\
+            mov.f32 %f4, 0f80800000;\n\
+            mov.f32 %f5, 0f3F000000;\n\
+            mul.ftz.f32 %f6, %f4, %f5;\n\
+            mul.f32 %f7, %f4, %f5;\n\
+            setp.eq.ftz.f32 %p1, %f1, 0f00000000;\n\
+            selp.u32 %r1, 1, 0, %p1;\n\
+            st.global.f32 [%rd1], %f2;\n\
+            st.global.f32 [%rd1+4], %f3;\n\
+            st.global.f32 [%rd1+8], %f6;\n\
+            st.global.f32 [%rd1+12], %f7;\n\
+            st.global.u32 [%rd1+16], %r1;\n\
+            ret;\n}\n";
+        let memory = Memory::new();
+        let loaded = Loaded::new(text, &memory).expect("loads");
+        let program = loaded.program("k").expect("decodes");
+        let out = memory.alloc("out", 32, false).expect("memory");
+        let launch = Launch {
+            grid: [1; 3],
+            block: [1; 3],
+            dynamic_shared: 0,
+            params: out.to_le_bytes().to_vec(),
+            workers: 1,
+            step_limit: 1 << 20,
+            independent: false,
+            grid_id: 1,
+        };
+        let off = Options {
+            scheme: Scheme::Off,
+            ..Options::default()
+        };
+        check::run(&program, &memory, &launch, off, Vec::new(), &|_| {}).expect("runs");
+        let bytes = memory.read(out, 20).expect("result");
+        let words: Vec<u32> = bytes
+            .chunks(4)
+            .map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]]))
+            .collect();
+        assert_eq!(words, [0x0080_0000, 0, 0x8000_0000, 0x8040_0000, 1]);
+    }
+}
