@@ -240,7 +240,46 @@ unsafe fn been(s: &mut Strand, cell: *const Cell, need: u64) -> bool {
 #[inline(always)]
 pub unsafe fn record(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Cell, new: Entry) {
     // SAFETY: by the contract.
+    unsafe { judge(rt, s, addr, cell, new) };
+    if s.races.count > 0 {
+        found(rt, s, addr, new);
+    }
+}
+
+/// The strand has taken the lock at `addr`, whose memory it touched before, and has learned something by it: what that
+/// orders before the touch's step is not needed beside it.
+///
+/// Whoever knows the touch was told by a release after it, so after the lock was taken: he knows what the strand knows now.
+/// So who does not know one of the entries that are dropped does not know the touch either. Races were told before.
+#[cold]
+pub fn touched_before_learning(rt: &Runtime, s: &mut Strand, addr: usize) {
+    let Some(cell) = rt.shadow.existing(addr) else {
+        return;
+    };
+    let mut touch = None;
+    // SAFETY: the shadow gave the cell for this address, and the caller is inside the runtime.
+    unsafe {
+        cell::each_entry(cell, |e| {
+            if e.slot() == s.slot && e.seq() > s.told() {
+                touch = Some(e);
+            }
+        });
+        if let Some(touch) = touch {
+            judge(rt, s, addr & !7, cell, touch);
+            s.races.clear();
+        }
+    }
+}
+
+/// Compares `new` with what the cell remembers and puts it there; the races are in `s.races`.
+///
+/// # Safety
+/// As for [`record`].
+#[inline(always)]
+unsafe fn judge(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Cell, new: Entry) {
+    // SAFETY: by the contract.
     let owners = unsafe { Shadow::owners(addr, cell) };
+    s.races.clear();
     let Some(history) = s.history else { return };
     let Strand {
         step_base,
@@ -257,7 +296,6 @@ pub unsafe fn record(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Cell,
         slot: *slot,
         clock,
     };
-    races.clear();
     history.at_work.begin(addr);
     if owners.is_own(addr, step.slot) {
         // SAFETY: the page is our own while we are at work in it.
@@ -267,9 +305,6 @@ pub unsafe fn record(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Cell,
         history.at_work.end();
         // SAFETY: by the contract.
         unsafe { record_elsewhere(rt, owners, addr, cell, memo, &step, history, new, races) };
-    }
-    if races.count > 0 {
-        found(rt, s, addr, new);
     }
 }
 

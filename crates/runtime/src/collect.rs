@@ -1,8 +1,8 @@
 //! Giving up what nobody can ask for any more, so that a program can run for days in the same memory.
 //!
 //! A collection looks at every entry of every cell and keeps exactly the records that are named, and those that a strand
-//! can still name in its present step. It is due when what is remembered has doubled since the last one, and not before
-//! that is a good part of the shadow, which it must read as a whole. Other strands go on meanwhile: an entry that
+//! can still name in its present step. It is due when as much has been added as the last one found to be needed, and not
+//! before that is a good part of the shadow, which it must read as a whole. Other strands go on meanwhile: an entry that
 //! moves is never missing from its cell, and a new one is of a present step.
 //!
 //! What cells name also tells which slots of finished strands can be used again ([`crate::threads`]), and what records name
@@ -73,11 +73,14 @@ impl Collector {
         }
     }
 
-    /// Collects if it is due and nobody else does. The caller must be inside the runtime and hold none of its locks.
+    /// Collects if it is due and nobody else does. `s` must be inside the runtime, hold none of its locks, and have no
+    /// access under way.
     #[inline]
-    pub fn maybe_collect(&self, rt: &Runtime, me: Option<&Strand>) {
+    pub fn maybe_collect(&self, rt: &Runtime, s: &mut Strand) {
         if self.is_due(rt) {
-            self.collect_now(rt, me);
+            // All numbers of a present step are kept: so a step that lasts for ever would keep all that it was.
+            s.begin_step();
+            self.collect_now(rt, Some(s));
         }
     }
 
@@ -93,10 +96,13 @@ impl Collector {
             return;
         }
         collect(rt, me);
-        let due = (remembered(rt) * 2)
+        let left = remembered(rt);
+        // What is only there because it is new will be gone the next time: it must not make that time later.
+        let needed = left.saturating_sub(rt.stacks.spared_bytes() + rt.lock_sets.spared_bytes());
+        let more = needed
             .max(FIRST)
             .max(rt.shadow.bytes() as u64 / SHADOW_PART);
-        self.due_at.store(due, Ordering::Relaxed);
+        self.due_at.store(left + more, Ordering::Relaxed);
         self.under_way.unlock();
     }
 
@@ -134,7 +140,7 @@ pub fn collect_pending(s: &mut Strand) {
         && let Some(rt) = s.runtime
     {
         s.enter();
-        rt.collector.maybe_collect(rt, Some(s));
+        rt.collector.maybe_collect(rt, s);
         s.leave();
     }
 }
@@ -344,7 +350,7 @@ fn open_slots(
         let history = rt.histories.of(free.slot);
         let named = |chunk| in_use.get(&chunk_key(free.slot, chunk)).copied();
         freed += history.collect(u64::MAX, named);
-        retired.extend(history.reduce_timeline());
+        retired.extend(history.reduce_timeline(&rt.histories.bytes));
         let needs = newest
             .get(free.slot as usize)
             .copied()

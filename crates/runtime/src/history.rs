@@ -23,7 +23,7 @@ use crate::pages::AtWork;
 use crate::sync::Locked;
 use crate::threads::ThreadId;
 pub use crate::timeline::SyncEvent;
-use crate::timeline::{Retired, Timeline};
+use crate::timeline::{RING_BYTES, Retired, Timeline};
 
 /// How memory was touched, for the report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -223,6 +223,8 @@ pub struct SlotHistory {
     timeline: Timeline,
     /// Some record may stand for two numbers.
     has_both: AtomicBool,
+    /// The timeline's ring is counted among the bytes of histories.
+    ring_counted: AtomicBool,
     /// Where the slot's strand is changing cells just now.
     pub at_work: AtWork,
 }
@@ -239,6 +241,7 @@ impl SlotHistory {
             owners: Locked::new(Vec::new()),
             timeline: Timeline::new(),
             has_both: AtomicBool::new(false),
+            ring_counted: AtomicBool::new(false),
             at_work: AtWork::new(),
         }
     }
@@ -249,6 +252,9 @@ impl SlotHistory {
         let index = seq >> CHUNK_BITS;
         if let Some(Kept::All(chunk)) = chunks.get(&index) {
             return *chunk;
+        }
+        if !self.ring_counted.swap(true, Ordering::Relaxed) {
+            bytes.fetch_add(RING_BYTES, Ordering::Relaxed);
         }
         let chunk = Chunk::new();
         if !chunk.is_null() {
@@ -418,7 +424,10 @@ impl SlotHistory {
     }
 
     /// No strand has the slot, and none can get it meanwhile: what its timeline can spare.
-    pub fn reduce_timeline(&self) -> Option<Retired> {
+    pub fn reduce_timeline(&self, bytes: &AtomicU64) -> Option<Retired> {
+        if self.ring_counted.swap(false, Ordering::Relaxed) {
+            bytes.fetch_sub(RING_BYTES, Ordering::Relaxed);
+        }
         let asked = !self.owners.lock().is_empty();
         self.timeline.reduce(asked)
     }
@@ -482,8 +491,6 @@ impl Histories {
         let mut p = place.load(Ordering::Acquire);
         if p.is_null() {
             let new = Box::into_raw(Box::new(SlotHistory::new()));
-            self.bytes
-                .fetch_add(crate::timeline::RING_BYTES, Ordering::Relaxed);
             p = match place.compare_exchange(
                 core::ptr::null_mut(),
                 new,

@@ -62,6 +62,8 @@ pub struct Interner {
     inner: Locked<Inner>,
     /// How many numbers stand for something.
     count: AtomicUsize,
+    /// How many of them the last sweep spared only because they had been asked for.
+    spared: AtomicUsize,
 }
 
 struct Inner {
@@ -94,6 +96,7 @@ impl Interner {
                 asked: Marks { words: Vec::new() },
             }),
             count: AtomicUsize::new(0),
+            spared: AtomicUsize::new(0),
         }
     }
 
@@ -156,13 +159,16 @@ impl Interner {
             free,
             asked,
         } = &mut *inner;
+        let mut spared = 0;
         for n in 1..=keys.len() as u32 {
             let mut at = n;
             // What was asked for and all above it.
             while asked.has(n) && at != 0 && marks.add(at) {
                 at = parent(keys[at as usize - 1]);
+                spared += 1;
             }
         }
+        self.spared.store(spared, Ordering::Relaxed);
         for n in 1..=keys.len() as u32 {
             let key = keys[n as usize - 1];
             if key == NOTHING || marks.has(n) {
@@ -196,6 +202,11 @@ impl Interner {
     /// What the keys take.
     pub fn bytes(&self) -> u64 {
         self.len() as u64 * KEY_BYTES
+    }
+
+    /// What those take that the last sweep spared only because they had been asked for.
+    pub fn spared_bytes(&self) -> u64 {
+        self.spared.load(Ordering::Relaxed) as u64 * KEY_BYTES
     }
 
     /// Calls `f` for each lock that is held over a fork.
@@ -278,6 +289,11 @@ impl Stacks {
     /// What the stacks take.
     pub fn bytes(&self) -> u64 {
         self.nodes.bytes()
+    }
+
+    /// What those take that the last sweep spared only because they had been asked for.
+    pub fn spared_bytes(&self) -> u64 {
+        self.nodes.spared_bytes()
     }
 
     pub fn is_empty(&self) -> bool {

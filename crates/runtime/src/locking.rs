@@ -13,6 +13,7 @@
 use deadheat_detect::entry::WRITE;
 use std_alloc::vec::Vec;
 
+use crate::access;
 use crate::cell;
 use crate::history::Touch;
 use crate::intern::StackId;
@@ -83,6 +84,7 @@ pub fn took(
 ) {
     acts::prepare(s);
     let var = rt.syncs.get(s, addr, kind);
+    let knew = s.learned_at;
     let (id, first) = match note_taken(rt, s, var, addr, kind, mode, at) {
         Some(noted) => noted,
         None => {
@@ -90,6 +92,13 @@ pub fn took(
             note_taken(rt, s, var, addr, kind, mode, at).unwrap_or((SyncId(0), false))
         }
     };
+    if s.learned_at != knew
+        && let Some(cell) = rt.shadow.existing(addr)
+        // SAFETY: the shadow gave the cell.
+        && unsafe { cell::has_list(cell) }
+    {
+        access::touched_before_learning(rt, s, addr);
+    }
     if first {
         let before = s.locks;
         let new = s.took_lock(rt, id, mode, at);
@@ -310,7 +319,7 @@ pub fn created(
     kind: Kind,
     at: StackId,
 ) -> &'static SyncVar {
-    rt.collector.maybe_collect(rt, Some(s));
+    rt.collector.maybe_collect(rt, s);
     let var = rt.syncs.get(s, addr, kind);
     let old = var.with(|state| {
         let old = state.id;

@@ -121,6 +121,11 @@ impl LockSets {
         self.nodes.bytes()
     }
 
+    /// What those take that the last sweep spared only because they had been asked for.
+    pub fn spared_bytes(&self) -> u64 {
+        self.nodes.spared_bytes()
+    }
+
     /// Calls `f` for each lock that is held over a fork.
     pub fn each_lock(&self, f: &dyn Fn(&SpinLock)) {
         self.nodes.each_lock(f);

@@ -141,6 +141,8 @@ pub struct Strand {
     /// The call stacks asked for last: somebody further up may hold one while he waits.
     held: [StackId; HELD],
     held_next: u32,
+    /// How often [`Self::now_and_then`] was asked.
+    asked: u32,
     /// What became of cells lately.
     pub memo: Memo,
     /// What the access under way races with.
@@ -244,6 +246,7 @@ impl Strand {
             calls: [Call::NONE; CALLS],
             held: [StackId(0); HELD],
             held_next: 0,
+            asked: 0,
             memo: Memo::new(),
             races: Races::NONE,
             vars: [None; VARS],

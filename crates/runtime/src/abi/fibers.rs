@@ -18,7 +18,7 @@ const NO_SYNC: c_uint = 1;
 with_caller! {
     unsafe fn __tsan_create_fiber(_flags: c_uint) -> *mut c_void {
         let Some((s, at)) = here() else { return core::ptr::null_mut() };
-        RT.collector.maybe_collect(&RT, Some(s));
+        RT.collector.maybe_collect(&RT, s);
         let id = RT.threads.create(&RT, Some(s), Sort::Fiber, at);
         acts::forked(s, id, at);
         let fiber: *mut Strand = RT.threads.begin(&RT, id);

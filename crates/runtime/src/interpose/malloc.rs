@@ -99,9 +99,6 @@ fn set_errno(code: c_int) {
     unsafe { *libc::__errno_location() = code };
 }
 
-/// One of so many allocations looks whether a collection is due.
-const LOOK_EVERY: usize = 64;
-
 fn who(call: &mut Call) -> (ThreadId, StackId) {
     let stack = call.stack();
     (call.strand().map_or(ThreadId(0), |s| s.thread), stack)
@@ -163,11 +160,11 @@ fn born(call: &mut Call, p: *mut c_void, size: usize) -> *mut c_void {
         });
         record_fresh(call, p as usize, size, MemoryKind::Heap);
         // Allocations by ever new calls need nothing but call stacks, so somebody must look after those.
-        if (p as usize / 16).is_multiple_of(LOOK_EVERY)
-            && let Some(s) = call.strand()
+        if let Some(s) = call.strand()
+            && s.now_and_then()
         {
             s.enter();
-            RT.collector.maybe_collect(&RT, Some(s));
+            RT.collector.maybe_collect(&RT, s);
             leave(s);
         }
     }

@@ -30,6 +30,7 @@ pub mod fork;
 pub mod format;
 pub mod guards;
 pub mod jumps;
+pub mod lock_life;
 pub mod malloc;
 pub mod memory;
 pub mod mmap;

@@ -2,12 +2,11 @@
 
 use core::ffi::{c_int, c_void};
 
-use crate::access::{self, leave};
+use crate::access::leave;
 use crate::deadlock::For;
-use crate::history::Touch;
 use crate::intern::StackId;
 use crate::interpose;
-use crate::interpose::Call;
+use crate::interpose::{Call, lock_life};
 use crate::locking::{self, Got};
 use crate::locks::Mode;
 use crate::misuse;
@@ -15,18 +14,7 @@ use crate::runtime::RT;
 use crate::syncvar::Kind;
 
 fn before(call: &mut Call, lock: *const c_void) -> StackId {
-    let here = call.here;
-    let Some(s) = call.strand() else {
-        return StackId(0);
-    };
-    s.enter();
-    let at = s.stack_at(&RT, here);
-    if s.cached_var(lock as usize).is_none() {
-        RT.syncs.get(s, lock as usize, Kind::SpinLock);
-        access::access(&RT, s, lock as usize, 1, Touch::AtomicRead, here);
-    }
-    leave(s);
-    at
+    lock_life::before(call, lock, Kind::SpinLock)
 }
 
 fn got(call: &mut Call, lock: *const c_void, how: Got, at: StackId) {
@@ -71,26 +59,12 @@ interpose! {
     unsafe fn pthread_spin_init(lock: *mut c_void, shared: c_int) -> c_int |call, real| {
         // SAFETY: the program's own call.
         let result = unsafe { real(lock, shared) };
-        let here = call.here;
-        if let (0, Some(s)) = (result, call.strand()) {
-            s.enter();
-            let at = s.stack_at(&RT, here);
-            access::access(&RT, s, lock as usize, 1, Touch::Write, here);
-            locking::created(&RT, s, lock as usize, Kind::SpinLock, at);
-            leave(s);
-        }
+        lock_life::made(&mut call, lock, Kind::SpinLock, result);
         result
     }
 
     unsafe fn pthread_spin_destroy(lock: *mut c_void) -> c_int |call, real| {
-        let here = call.here;
-        if let Some(s) = call.strand() {
-            s.enter();
-            let at = s.stack_at(&RT, here);
-            access::access(&RT, s, lock as usize, 1, Touch::Destroy, here);
-            locking::destroyed(&RT, s, lock as usize, Kind::SpinLock, at);
-            leave(s);
-        }
+        lock_life::ending(&mut call, lock, Kind::SpinLock);
         // SAFETY: the program's own call.
         unsafe { real(lock) }
     }

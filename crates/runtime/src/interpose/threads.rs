@@ -177,7 +177,7 @@ pub(crate) fn create(
     };
     s.enter();
     let at = s.stack_at(&RT, here);
-    RT.collector.maybe_collect(&RT, Some(s));
+    RT.collector.maybe_collect(&RT, s);
     let thread = RT.threads.create(&RT, Some(s), Sort::Thread, at);
     acts::forked(s, thread, at);
     if detached {

@@ -17,6 +17,13 @@ impl Strand {
         self.held_next = self.held_next.wrapping_add(1);
     }
 
+    /// True once in a while.
+    #[inline]
+    pub fn now_and_then(&mut self) -> bool {
+        self.asked = self.asked.wrapping_add(1);
+        self.asked.is_multiple_of(64)
+    }
+
     /// A signal handler begins: what it interrupted may hold some numbers until it has ended.
     pub fn interrupted(&self) -> [StackId; HELD] {
         self.held
