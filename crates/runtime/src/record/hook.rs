@@ -7,37 +7,41 @@
 use core::arch::naked_asm;
 use core::mem::offset_of;
 
-use crate::record::recorder::{LINE_BITS, LINES, Line, Recorder, STEP_BITS};
+use crate::record::recorder::{LINE_BITS, LINES, Line, Recorder};
 use crate::strand::Strand;
 
-const _: () = assert!(size_of::<Line>() == 32 && offset_of!(Line, tag) == 0);
+// A line's number becomes the place of its entry by one shift.
+const ENTRY_BITS: u32 = size_of::<Line>().trailing_zeros();
+const TO_ENTRY: u32 = LINE_BITS - ENTRY_BITS;
+const ENTRIES: usize = (LINES - 1) << ENTRY_BITS;
+const RECORDER: usize = offset_of!(Strand, recorder);
+const FILTER: usize = offset_of!(Recorder, filter);
+const _: () = assert!(offset_of!(Recorder, step) == 0 && offset_of!(Line, tag) == 0);
 
-/// Ends the hook if all bytes of the access have their bit in the line's word at `$known`, else goes on to `{slow}`.
+/// Ends the hook if all bytes of the access have their bit in the line's word at `{known}`, else goes on to `{slow}`. What
+/// crosses the end of a line finds zeroes there.
 macro_rules! settled {
     () => {
-        "mov rcx, qword ptr [rip + __deadheat_strand@GOTTPOFF]
-         mov rcx, qword ptr fs:[rcx]
-         mov rcx, qword ptr [rcx + {recorder}]
-         test rcx, rcx
+        "mov r11, qword ptr [rip + __deadheat_strand@GOTTPOFF]
+         mov r11, qword ptr fs:[r11]
+         mov r11, qword ptr [r11 + {recorder}]
+         test r11, r11
          jz {slow}
-         mov rax, rdi
-         shr rax, {line_bits}
-         mov r8, rax
-         shl r8, {step_bits}
-         or r8, qword ptr [rcx + {step}]
-         and eax, {lines}
-         shl eax, 5
-         add rax, qword ptr [rcx + {filter}]
-         cmp qword ptr [rax], r8
+         mov eax, edi
+         shr eax, {to_entry}
+         and eax, {entries}
+         mov r8, rdi
+         shr r8, {line_bits}
+         add r8, qword ptr [r11]
+         cmp qword ptr [r11 + rax + {filter}], r8
          jne {slow}
-         mov r9, qword ptr [rax + {known}]
+         mov r9, qword ptr [r11 + rax + {filter} + {known}]
          mov ecx, edi
          shr r9, cl
+         not r9
          mov ecx, edx
-         mov r10, -1
-         shl r10, cl
-         or r9, r10
-         inc r9
+         neg ecx
+         shl r9, cl
          jnz {slow}
          ret"
     };
@@ -49,9 +53,8 @@ macro_rules! settled {
 pub unsafe extern "C" fn read(addr: usize, pc: u64, size: usize) {
     naked_asm!(
         settled!(),
-        recorder = const offset_of!(Strand, recorder), line_bits = const LINE_BITS, step_bits = const STEP_BITS,
-        step = const offset_of!(Recorder, step), filter = const offset_of!(Recorder, filter), lines = const LINES - 1,
-        known = const offset_of!(Line, reads), slow = sym crate::abi::plain::slow_read
+        recorder = const RECORDER, to_entry = const TO_ENTRY, entries = const ENTRIES, line_bits = const LINE_BITS,
+        filter = const FILTER, known = const offset_of!(Line, reads), slow = sym crate::abi::plain::slow_read
     )
 }
 
@@ -61,8 +64,7 @@ pub unsafe extern "C" fn read(addr: usize, pc: u64, size: usize) {
 pub unsafe extern "C" fn write(addr: usize, pc: u64, size: usize) {
     naked_asm!(
         settled!(),
-        recorder = const offset_of!(Strand, recorder), line_bits = const LINE_BITS, step_bits = const STEP_BITS,
-        step = const offset_of!(Recorder, step), filter = const offset_of!(Recorder, filter), lines = const LINES - 1,
-        known = const offset_of!(Line, writes), slow = sym crate::abi::plain::slow_write
+        recorder = const RECORDER, to_entry = const TO_ENTRY, entries = const ENTRIES, line_bits = const LINE_BITS,
+        filter = const FILTER, known = const offset_of!(Line, writes), slow = sym crate::abi::plain::slow_write
     )
 }

@@ -9,7 +9,6 @@ use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 use deadheat_frames::{Arena, FRAME_WORDS};
 use deadheat_trace::wire::{self, LARGEST, Spot, StackNode, Words};
 use deadheat_trace::{Addr, Range};
-use std_alloc::boxed::Box;
 
 use crate::access::leave;
 use crate::history::Touch;
@@ -18,13 +17,13 @@ use crate::runtime::Runtime;
 use crate::strand::Strand;
 use crate::sys;
 
-/// Lines in the filter: 1 MiB of the program's memory in half of that.
-pub const LINES: usize = 1 << 14;
+/// Lines in the filter: 2 MiB of the program's memory in half of that.
+pub const LINES: usize = 1 << 15;
 pub const LINE_BITS: u32 = 6;
 const LINE: usize = 1 << LINE_BITS;
-/// Bits of a tag for the step; above them is the line.
-pub const STEP_BITS: u32 = 23;
-const STEPS: u64 = 1 << STEP_BITS;
+/// A tag is the line's number, and the step's from this bit on.
+const STEP_SHIFT: u32 = 47 - LINE_BITS;
+const FIRST_STEP: u64 = 1 << STEP_SHIFT;
 const PLACES: usize = 1 << 12;
 /// Words that must be free in a frame before an item (with its place and calls) is written.
 const MARGIN: usize = 8;
@@ -41,13 +40,13 @@ pub struct Line {
 }
 
 const FILTER_BYTES: usize = LINES * size_of::<Line>();
+const BYTES: usize = size_of::<Recorder>();
 
 /// What one strand records with.
 #[repr(C)]
 pub struct Recorder {
     // ---- read by the assembler hooks ----
-    pub filter: *mut Line,
-    /// The number of the present step, below [`STEPS`].
+    /// The number of the present step, where a tag has it.
     pub step: u64,
     // ---- the rest ----
     /// The next word to write.
@@ -66,6 +65,7 @@ pub struct Recorder {
     pub arena: Arena,
     scratch: *mut u64,
     places: [u64; PLACES],
+    pub filter: [Line; LINES],
 }
 
 impl Strand {
@@ -87,33 +87,26 @@ const SCRATCH_BYTES: usize = FRAME_WORDS * 8;
 impl Recorder {
     /// Lets a strand record. It must have no recorder yet.
     pub fn attach(s: &mut Strand, arena: Arena) {
-        let filter: *mut Line = sys::map(FILTER_BYTES).cast();
-        if filter.is_null() {
+        let p: *mut Recorder = sys::map(BYTES).cast();
+        if p.is_null() {
             sys::die("no memory left for a thread's recording");
         }
-        let mut new = Box::new(Recorder {
-            filter,
-            step: 1,
-            at: core::ptr::null_mut(),
-            end: core::ptr::null_mut(),
-            frame: 0,
-            strand: s.thread.0,
-            caller: 0,
-            deaf: false,
-            lost: 0,
-            arena,
-            scratch: core::ptr::null_mut(),
-            places: [0; PLACES],
-        });
+        // SAFETY: mapped just now, zeroed, for this strand alone; what is not written here is right as zeroes.
+        let new = unsafe {
+            (&raw mut (*p).step).write(FIRST_STEP);
+            (&raw mut (*p).strand).write(s.thread.0);
+            (&raw mut (*p).arena).write(arena);
+            &mut *p
+        };
         arena.header().living.fetch_add(1, Ordering::AcqRel);
-        match (arena.first(new.strand), wait::frame(&mut new)) {
+        match (arena.first(new.strand), wait::frame(new)) {
             (Some(first), Some(frame)) => {
                 new.enter_frame(frame);
                 first.store(frame + 1, Ordering::Release);
             }
             _ => new.deafen(),
         }
-        s.recorder = Box::into_raw(new);
+        s.recorder = p;
         s.table = core::ptr::null();
     }
 
@@ -124,7 +117,7 @@ impl Recorder {
             return;
         }
         // SAFETY: made by `attach`, and the strand has forgotten it.
-        let mut recorder = unsafe { Box::from_raw(recorder) };
+        let recorder = unsafe { &mut *recorder };
         if !recorder.deaf {
             recorder.tell_lost();
             let arena = recorder.arena;
@@ -134,11 +127,12 @@ impl Recorder {
                 .store(1, Ordering::Release);
             arena.header().living.fetch_sub(1, Ordering::AcqRel);
         }
+        let scratch = recorder.scratch;
         // SAFETY: mapped for this recorder alone.
         unsafe {
-            sys::unmap(recorder.filter.cast(), FILTER_BYTES);
-            if !recorder.scratch.is_null() {
-                sys::unmap(recorder.scratch.cast(), SCRATCH_BYTES);
+            sys::unmap(core::ptr::from_mut(recorder).cast(), BYTES);
+            if !scratch.is_null() {
+                sys::unmap(scratch.cast(), SCRATCH_BYTES);
             }
         }
     }
@@ -240,24 +234,23 @@ impl Recorder {
     /// From here on everything is recorded anew.
     #[inline(always)]
     pub fn new_step(&mut self) {
-        self.step += 1;
-        if self.step == STEPS {
+        self.step = self.step.wrapping_add(FIRST_STEP);
+        if self.step == 0 {
             self.first_step();
         }
     }
 
     #[cold]
     fn first_step(&mut self) {
-        self.step = 1;
+        self.step = FIRST_STEP;
         // SAFETY: the filter is ours; all zeroes is a filter that knows nothing, for no step has number 0.
-        unsafe { sys::forget_pages(self.filter.cast(), FILTER_BYTES) };
+        unsafe { sys::zero(self.filter.as_mut_ptr().cast(), FILTER_BYTES) };
     }
 
     #[inline(always)]
     fn line(&mut self, line: usize) -> (&mut Line, u64) {
-        let tag = (line as u64) << STEP_BITS | self.step;
-        // SAFETY: the index is inside the filter.
-        (unsafe { &mut *self.filter.add(line % LINES) }, tag)
+        let tag = (line as u64).wrapping_add(self.step);
+        (&mut self.filter[line % LINES], tag)
     }
 
     /// Has this step recorded these bytes (of one line) already?
