@@ -75,21 +75,18 @@ struct Lists {
 }
 
 impl Lists {
-    fn new_list(&mut self, entries: Vec<(u64, Info)>) -> u32 {
-        match self.free.pop() {
-            Some(index) => {
-                self.lists[index as usize] = entries;
-                index
-            }
-            None => {
-                self.lists.push(entries);
-                (self.lists.len() - 1) as u32
-            }
-        }
+    fn new_list(&mut self, entries: [(u64, Info); 2]) -> u32 {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.lists.push(Vec::new());
+            (self.lists.len() - 1) as u32
+        });
+        // A list that was given up has kept its memory.
+        self.lists[index as usize].extend(entries);
+        index
     }
 
     fn give_up(&mut self, index: u32) {
-        self.lists[index as usize] = Vec::new();
+        self.lists[index as usize].clear();
         self.free.push(index);
     }
 }
@@ -206,6 +203,21 @@ impl Fast {
                 let present = present(run, clocks, clock, stamp, bits, access);
                 let (words, infos) = (&mut cells.words[at], &mut cells.infos[at]);
                 touch(words, infos, &present, need, number, &mut self.lists, found);
+            } else if access.len <= 64
+                && (access.addr ^ (access.addr + u64::from(access.len - 1))) >> PAGE_SHIFT == 0
+            {
+                let last = access.addr + u64::from(access.len - 1);
+                let place = self.place(access.addr >> PAGE_SHIFT);
+                let cells = self.pages[place].cells();
+                for number in access.addr >> 3..=last >> 3 {
+                    let need = bits | mask(number, access.addr, last);
+                    let at = number as usize % CELLS;
+                    if !settled(&cells.words[at], stamp, need) {
+                        let present = present(run, clocks, clock, stamp, bits, access);
+                        let (words, infos) = (&mut cells.words[at], &mut cells.infos[at]);
+                        touch(words, infos, &present, need, number, &mut self.lists, found);
+                    }
+                }
             } else {
                 let present = present(run, clocks, clock, stamp, bits, access);
                 self.range(&present, access.addr, u64::from(access.len), found);
@@ -463,7 +475,7 @@ fn touch(
             infos[i] = present.info;
         }
         (None, None) => {
-            let index = lists.new_list(vec![(words[1], infos[1]), (new.0, present.info)]);
+            let index = lists.new_list([(words[1], infos[1]), (new.0, present.info)]);
             (words[1], infos[1]) = list_word(index);
         }
     }
@@ -516,36 +528,46 @@ fn touch_list(
     found: &mut Found,
 ) {
     let index = infos[1].spot.0 as u32;
-    let mut list = std::mem::take(&mut lists.lists[index as usize]);
-    let new = Entry(present.stamp | need);
     let same_epoch = |word: u64| (word ^ present.stamp) >> SEQ_SHIFT == 0 && word & need == need;
-    if !list.iter().any(|&(word, _)| same_epoch(word)) {
-        let mut merged = false;
-        let mut one = |word: &mut u64, info: &Info| match meet(
-            Entry(*word),
-            new,
-            info,
-            present,
-            need,
-            number,
-            found,
-        ) {
-            Meeting::Subsumed => false,
-            Meeting::Same => {
-                if !merged {
-                    *word |= need;
-                    merged = true;
-                }
-                true
+    let list = &mut lists.lists[index as usize];
+    if let Some(at) = list.iter().position(|&(word, _)| same_epoch(word)) {
+        // Whoever comes back finds it in the cell itself.
+        std::mem::swap(&mut words[0], &mut list[at].0);
+        std::mem::swap(&mut infos[0], &mut list[at].1);
+        return;
+    }
+    let mut list = std::mem::take(list);
+    let new = Entry(present.stamp | need);
+    let mut merged = false;
+    let mut one = |word: &mut u64, info: &Info| match meet(
+        Entry(*word),
+        new,
+        info,
+        present,
+        need,
+        number,
+        found,
+    ) {
+        Meeting::Subsumed => false,
+        Meeting::Same => {
+            if !merged {
+                *word |= need;
+                merged = true;
             }
-            Meeting::Stays => true,
-        };
-        if words[0] != 0 && !one(&mut words[0], &infos[0]) {
-            words[0] = 0;
+            true
         }
-        list.retain_mut(|(word, info)| one(word, info));
-        if !merged {
-            list.push((new.0, present.info));
+        Meeting::Stays => true,
+    };
+    if words[0] != 0 && !one(&mut words[0], &infos[0]) {
+        words[0] = 0;
+    }
+    list.retain_mut(|(word, info)| one(word, info));
+    if !merged {
+        // The newest is the one that is looked for next.
+        let older = (words[0], infos[0]);
+        (words[0], infos[0]) = (new.0, present.info);
+        if older.0 != 0 {
+            list.push(older);
         }
     }
     settle_list(words, infos, lists, index, list);
@@ -565,16 +587,15 @@ fn settle_list(
         (words[0], infos[0]) = (word, info);
     }
     match list.len() {
-        0 => {
-            words[1] = 0;
-            lists.give_up(index);
+        0 => words[1] = 0,
+        1 => (words[1], infos[1]) = list[0],
+        _ => {
+            lists.lists[index as usize] = list;
+            return;
         }
-        1 => {
-            (words[1], infos[1]) = list[0];
-            lists.give_up(index);
-        }
-        _ => lists.lists[index as usize] = list,
     }
+    lists.lists[index as usize] = list;
+    lists.give_up(index);
 }
 
 /// Keeps the entries of a cell that `stays` says, which may also change them.
