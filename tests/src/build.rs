@@ -12,6 +12,8 @@ use std::time::Duration;
 pub enum Tool {
     /// The `deadheat` command at this path.
     Deadheat(PathBuf),
+    /// The same, but the program only records, and what it recorded is checked afterwards.
+    Recorded(PathBuf),
     /// The compiler's own ThreadSanitizer, as an oracle.
     Tsan,
 }
@@ -102,7 +104,7 @@ pub fn compile_file(
 
 fn driver(tool: &Tool, compiler: Compiler, language: Language) -> Command {
     match tool {
-        Tool::Deadheat(path) => {
+        Tool::Deadheat(path) | Tool::Recorded(path) => {
             let mut command = Command::new(path);
             command.arg(match language {
                 Language::C => "cc",

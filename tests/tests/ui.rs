@@ -4,6 +4,8 @@
 //!     cargo test -p deadheat-tests --test ui -- mutex/ gcc        those whose name holds `mutex/` (see `-- --help`)
 //!     DEADHEAT_BLESS=1 cargo test -p deadheat-tests --test ui     write the kept text reports anew
 //!     DEADHEAT_BIN=path/to/deadheat cargo test ...                a command that is built already
+//!     cargo test -p deadheat-tests --test ui -- recorded          those that are recorded and checked afterwards
+//!     DEADHEAT_UI_RECORDED=all cargo test ...                     all of them so
 //!     DEADHEAT_UI_ORACLE=tsan cargo test ...                      check the programs with ThreadSanitizer instead
 #![forbid(unsafe_code)]
 
@@ -77,7 +79,49 @@ fn trials(arguments: &Arguments) -> Result<Vec<Trial>, String> {
         }
     }
     if let Tool::Deadheat(deadheat) = tool.as_ref() {
+        trials.extend(recorded_trials(deadheat, &ui, &work)?);
+    }
+    if let Tool::Deadheat(deadheat) = tool.as_ref() {
         trials.extend(random_trials(deadheat, &ui.join("include"), &work));
+    }
+    Ok(trials)
+}
+
+/// Folders whose programs are also recorded and checked afterwards: they are about what orders accesses.
+const RECORDED: [&str; 13] = [
+    "annotate",
+    "atomic",
+    "barrier",
+    "basic",
+    "c11",
+    "cond",
+    "fence",
+    "mutex",
+    "once",
+    "precision",
+    "rwlock",
+    "sem",
+    "thread",
+];
+
+/// A recorded execution has the findings of one that is checked while it runs.
+fn recorded_trials(deadheat: &Path, ui: &Path, work: &Path) -> Result<Vec<Trial>, String> {
+    let all = std::env::var_os("DEADHEAT_UI_RECORDED").is_some();
+    let tool = Arc::new(Tool::Recorded(deadheat.to_owned()));
+    let mut trials = Vec::new();
+    for program in programs(ui)? {
+        let chosen = RECORDED
+            .iter()
+            .any(|folder| program.name.starts_with(&format!("{folder}/")));
+        let compiler = Compiler::Clang;
+        if !(all || chosen) || !program.compilers().contains(&compiler) {
+            continue;
+        }
+        let name = format!("{} recorded", program.name);
+        let folder = work.join(name.replace(['/', ' ', '.'], "-"));
+        let tool = Arc::clone(&tool);
+        let test = move || check(&tool, &program, compiler, &folder).map_err(Into::into);
+        trials.push(Trial::test(name, test));
     }
     Ok(trials)
 }
