@@ -11,7 +11,7 @@ TESTING  := CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=line-tables-on
 BROWSER  := command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null
 
 .DEFAULT_GOAL := build
-.PHONY: help build demo install uninstall test check format lint tests-build unit ui ui-rust docs
+.PHONY: help build demo install uninstall test check format lint tests-build unit ui ui-rust self-check docs
 .PHONY: bench bench-quick bench-gpu real-programs rust-suites kills soak setup clean
 
 help: ## list the targets
@@ -49,10 +49,10 @@ uninstall: ## remove what install put there
 	rm -f $(PREFIX)/share/fish/vendor_completions.d/deadheat.fish
 
 test: ## install what the tests need, then formatting, lints and all tests, with the time each took
-	@scripts/phases.sh setup format lint tests-build unit ui ui-rust
+	@scripts/phases.sh setup format lint tests-build unit ui ui-rust self-check
 
 check: ## all tests, without installing anything
-	@scripts/phases.sh tests-build unit ui ui-rust
+	@scripts/phases.sh tests-build unit ui ui-rust self-check
 
 setup: ## install what the tests need
 	@scripts/setup.sh test
@@ -81,11 +81,15 @@ ui: tests-build ## the programs in tests/ui, with both compilers, and random one
 ui-rust: tests-build ## the Rust programs in tests/rust, right and racy, under cargo deadheat
 	$(TESTING) DEADHEAT_BIN=$(abspath $(TARGET)/debug/deadheat) cargo test --workspace --locked --test ui_rust --test ui_cargo
 
+self-check: tests-build ## Deadheat's own tests with threads, under cargo deadheat
+	$(abspath $(TARGET)/debug/deadheat) cargo test --locked -p deadheat-rust --lib
+
 docs: build ## write the pages that are made from the code
 	$(DEADHEAT) options-page > docs/options.md
 
 bench: build ## one table: Deadheat, ThreadSanitizer, Helgrind and DRD against native
 	$(BENCH) --micro --results bench/results
+	scripts/bench-rust.sh $(DEADHEAT) | tee bench/results/rust.md
 
 bench-quick: build ## the same with small inputs
 	$(BENCH) --quick

@@ -52,11 +52,14 @@ impl Config {
             .join("_");
         env::var_os(format!("CARGO_{variable}"))
             .filter(|value| !value.is_empty())
-            .or_else(|| {
-                self.files
-                    .iter()
-                    .find_map(|(_, table)| Some(find(table, keys)?.as_str()?.into()))
-            })
+            .or_else(|| self.written(keys))
+    }
+
+    /// The same, as the files alone have it.
+    fn written(&self, keys: &[&str]) -> Option<OsString> {
+        self.files
+            .iter()
+            .find_map(|(_, table)| Some(find(table, keys)?.as_str()?.into()))
     }
 
     /// The same for a program or a folder: a relative one is meant from the folder that holds `.cargo`.
@@ -118,7 +121,7 @@ mod tests {
             ("/a/b/.cargo/config.toml", "[build]\njobs = 2"),
             (
                 "/a/.cargo/config.toml",
-                "[build]\ntarget = 'x86_64-unknown-linux-musl'\nrustdoc = 'tools/rustdoc'",
+                "[build]\ntarget = 'x86_64-unknown-linux-musl'\nrustdoc-of-a-test = 'tools/rustdoc'",
             ),
             (
                 "/home/u/.cargo/config.toml",
@@ -126,11 +129,11 @@ mod tests {
             ),
         ]);
         assert_eq!(
-            config.text(&["build", "target"]),
+            config.written(&["build", "target"]),
             Some("x86_64-unknown-linux-musl".into())
         );
         assert_eq!(
-            config.text(&["target", "t", "linker"]),
+            config.written(&["target", "t", "linker"]),
             Some("clang".into())
         );
         assert_eq!(
@@ -138,9 +141,9 @@ mod tests {
             Some("clang".into())
         );
         assert_eq!(
-            config.path(&["build", "rustdoc"]),
+            config.path(&["build", "rustdoc-of-a-test"]),
             Some("/a/tools/rustdoc".into())
         );
-        assert_eq!(config.text(&["build", "rustc-wrapper"]), None);
+        assert_eq!(config.written(&["build", "rustc-wrapper"]), None);
     }
 }
