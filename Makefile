@@ -32,9 +32,7 @@ demo: ## build Deadheat and run it on a small bank with two bugs
 install: ## put deadheat, its manual page and completions below PREFIX (~/.local)
 	@scripts/setup.sh demo
 	cargo install --path crates/cli --root $(PREFIX) --locked
-	mkdir -p $(PREFIX)/lib/deadheat
-	cp $(TARGET)/release/deps/libdeadheat_gpu.so $(PREFIX)/lib/deadheat/
-	strip --strip-debug $(PREFIX)/bin/deadheat $(PREFIX)/lib/deadheat/libdeadheat_gpu.so
+	strip --strip-debug $(PREFIX)/bin/deadheat
 	mkdir -p $(PREFIX)/share/man/man1 $(PREFIX)/share/bash-completion/completions
 	mkdir -p $(PREFIX)/share/zsh/site-functions $(PREFIX)/share/fish/vendor_completions.d
 	$(PREFIX)/bin/deadheat man > $(PREFIX)/share/man/man1/deadheat.1
@@ -44,7 +42,7 @@ install: ## put deadheat, its manual page and completions below PREFIX (~/.local
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo 'To have it on the PATH: export PATH="$(PREFIX)/bin:$$PATH"' ;; esac
 
 uninstall: ## remove what install put there
-	rm -f $(PREFIX)/bin/deadheat $(PREFIX)/share/man/man1/deadheat.1 $(PREFIX)/lib/deadheat/libdeadheat_gpu.so
+	rm -f $(PREFIX)/bin/deadheat $(PREFIX)/share/man/man1/deadheat.1
 	rm -f $(PREFIX)/share/bash-completion/completions/deadheat $(PREFIX)/share/zsh/site-functions/_deadheat
 	rm -f $(PREFIX)/share/fish/vendor_completions.d/deadheat.fish
 

@@ -8,8 +8,11 @@
 //! The builds live in `target/runtime`, beside the profiles, so that debug, release and clippy builds of the command
 //! share them.
 //!
-//! `DEADHEAT_RUNTIME_DIR` names a folder with the four finished libraries to embed instead, for packagers who build
-//! the parts apart.
+//! The stand-in for CUDA's runtime library (`crates/gpu` as a shared library) is built and embedded in release builds
+//! only; others find it beside them in the target folder, where cargo puts it anyway.
+//!
+//! `DEADHEAT_RUNTIME_DIR` names a folder with the finished libraries to embed instead, for packagers who build the parts
+//! apart.
 
 use object::read::archive::ArchiveFile;
 use object::{Object, ObjectSymbol};
@@ -26,6 +29,9 @@ const LIBRARIES: [&str; 4] = [
     "libdeadheat_rustc.so",
 ];
 
+/// Stands in for CUDA's runtime library.
+const GPU: &str = "libdeadheat_gpu.so";
+
 /// Made here, from the archives.
 const LISTS: [&str; 2] = ["exports.list", "wrap.flags"];
 
@@ -38,9 +44,15 @@ fn main() {
             for name in LIBRARIES {
                 copy(&dir.join(name), &out.join(name));
             }
+            if dir.join(GPU).exists() {
+                copy(&dir.join(GPU), &out.join(GPU));
+            }
             println!("cargo::rerun-if-changed={}", dir.display());
         }
         None => build(&out),
+    }
+    if out.join(GPU).exists() {
+        strip_debug(&out.join(GPU));
     }
     for name in LIBRARIES {
         strip_debug(&out.join(name));
@@ -72,9 +84,19 @@ fn strip_debug(library: &Path) {
 
 /// Compresses the files, and lists them for `unpack.rs` with their names and sizes.
 fn pack(out: &Path) {
-    let mut list = String::from("[\n");
+    let runtime: Vec<&str> = LIBRARIES.into_iter().chain(LISTS).collect();
+    let hash = pack_files(out, &runtime, "packed.rs");
+    println!("cargo::rustc-env=DEADHEAT_RUNTIME_HASH={hash:016x}");
+    let gpu: &[&str] = if out.join(GPU).exists() { &[GPU] } else { &[] };
+    let hash = pack_files(out, gpu, "packed_gpu.rs");
+    println!("cargo::rustc-env=DEADHEAT_GPU_HASH={hash:016x}");
+}
+
+/// One list; gives a number that stands for its content.
+fn pack_files(out: &Path, names: &[&str], list_name: &str) -> u64 {
+    let mut list = String::from("&[\n");
     let mut hash = FNV_START;
-    for name in LIBRARIES.iter().chain(&LISTS) {
+    for name in names {
         let data =
             fs::read(out.join(name)).unwrap_or_else(|error| panic!("cannot read {name}: {error}"));
         hash = fnv(hash, &data);
@@ -87,8 +109,8 @@ fn pack(out: &Path) {
         ));
     }
     list.push_str("]\n");
-    write(&out.join("packed.rs"), &list);
-    println!("cargo::rustc-env=DEADHEAT_RUNTIME_HASH={hash:016x}");
+    write(&out.join(list_name), &list);
+    hash
 }
 
 const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
@@ -105,14 +127,17 @@ fn build(out: &Path) {
     let crates =
         Path::new(&env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR"))
             .join("..");
-    for name in [
+    let whole = env::var("PROFILE").is_ok_and(|profile| profile == "release");
+    let gpu: &[&str] = if whole { &["gpu", "report"] } else { &[] };
+    let runtime = [
         "runtime-lib",
         "runtime",
         "detect",
         "model",
         "order",
         "rustc-hook",
-    ] {
+    ];
+    for name in runtime.iter().chain(gpu) {
         for part in ["src", "Cargo.toml", "build.rs", "Cargo.lock"] {
             let path = crates.join(name).join(part);
             if path.exists() {
@@ -129,13 +154,19 @@ fn build(out: &Path) {
     let second = cargo(&manifest, &wrap, &static_only);
     let hook = crates.join("rustc-hook/Cargo.toml");
     let third = cargo(&hook, &shared.join("hook"), &["build"]);
-    for mut child in [first, second, third] {
+    let mut children = vec![first, second, third];
+    if whole {
+        let library = ["rustc", "--lib", "--crate-type", "cdylib"];
+        let gpu = crates.join("gpu/Cargo.toml");
+        children.push(cargo(&gpu, &shared.join("gpu"), &library));
+    }
+    for mut child in children {
         let status = child
             .wait()
             .unwrap_or_else(|error| panic!("cannot wait for cargo: {error}"));
         if !status.success() {
             eprintln!(
-                "the runtime library did not build ({status}): {}",
+                "a library of the command did not build ({status}); the first is {}",
                 manifest.display()
             );
             std::process::exit(1); // cargo's own message says the rest
@@ -145,6 +176,11 @@ fn build(out: &Path) {
     copy(&plain.join(LIBRARIES[0]), &out.join(LIBRARIES[0]));
     copy(&plain.join(LIBRARIES[1]), &out.join(LIBRARIES[1]));
     copy(&wrap.join(LIBRARIES[0]), &out.join(LIBRARIES[2]));
+    // One of an earlier build must not stay.
+    let _ = fs::remove_file(out.join(GPU));
+    if whole {
+        copy(&shared.join("gpu/release").join(GPU), &out.join(GPU));
+    }
     let hook = shared.join("hook/release").join(LIBRARIES[3]);
     copy(&hook, &out.join(LIBRARIES[3]));
 }

@@ -1,6 +1,9 @@
 //! `deadheat gpu`: hands its words to the GPU checker, which has its own flags.
 
 use crate::error::{EXIT_FAILED, Failure, Result};
+use deadheat_gpu::frontend::cli::Host;
+use deadheat_gpu::frontend::{ToolError, programs};
+use std::env;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -12,10 +15,15 @@ pub fn main(args: &[OsString]) -> Result<ExitCode> {
                 .next("rename the file, or call it by a link with a plain name")
         })
     });
-    let code = deadheat_gpu::frontend::cli::main(
-        &words.collect::<Result<Vec<String>>>()?,
-        &crate::state::save,
-    );
+    let host = Host {
+        keep: &crate::state::save,
+        library: &|| match crate::unpack::gpu_library() {
+            Ok(Some(library)) if env::var_os("DEADHEAT_CUDART").is_none() => Ok(library),
+            Ok(_) => programs::library(),
+            Err(failure) => Err(ToolError(failure.to_string())),
+        },
+    };
+    let code = deadheat_gpu::frontend::cli::main(&words.collect::<Result<Vec<String>>>()?, &host);
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(EXIT_FAILED)))
 }
 

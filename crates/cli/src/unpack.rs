@@ -23,7 +23,10 @@ struct Packed {
 }
 
 /// What build.rs packed.
-static PACKED: [Packed; 6] = include!(concat!(env!("OUT_DIR"), "/packed.rs"));
+static PACKED: &[Packed] = include!(concat!(env!("OUT_DIR"), "/packed.rs"));
+
+/// The stand-in for CUDA's runtime library; empty in debug builds, which find it beside them.
+static PACKED_GPU: &[Packed] = include!(concat!(env!("OUT_DIR"), "/packed_gpu.rs"));
 
 /// Appends to what gcc's driver hands to cc1 and cc1plus, for compiling and preprocessing alike.
 const GCC_SPECS: (&str, &[u8]) = ("gcc.specs", b"*cc1:\n+ -fsanitize=thread\n\n");
@@ -92,6 +95,21 @@ impl Runtime for Unpacked {
 
 /// Unpacks the runtime unless that was done before, and tells where it is.
 pub fn runtime() -> Result<Unpacked> {
+    somewhere(unpack)
+}
+
+/// The same for the stand-in for CUDA's runtime library; nothing if this build has none inside.
+pub fn gpu_library() -> Result<Option<PathBuf>> {
+    let Some(first) = PACKED_GPU.first() else {
+        return Ok(None);
+    };
+    let name = concat!("gpu-", env!("DEADHEAT_GPU_HASH"));
+    let dir = somewhere(|base| unpack_files(&base.join(name), PACKED_GPU))?;
+    Ok(Some(dir.join(first.name)))
+}
+
+/// Does it in the first folder that can be written.
+fn somewhere<T>(unpack: impl Fn(&Path) -> io::Result<T>) -> Result<T> {
     let mut refused = Vec::new();
     for base in caches() {
         match unpack(&base.join("deadheat")) {
@@ -157,19 +175,28 @@ pub fn private_dir(path: &Path) -> io::Result<()> {
     ))
 }
 
-/// Unpacks below `base`.
-fn unpack(base: &Path) -> io::Result<Unpacked> {
-    let dir = base.join(concat!("rt-", env!("DEADHEAT_RUNTIME_HASH")));
-    let missing = |name: &str, size: usize| {
-        let found = dir.join(name).metadata();
-        !found.is_ok_and(|m| m.is_file() && m.len() == size as u64)
-    };
-    for file in PACKED.iter().filter(|f| missing(f.name, f.size)) {
-        fs::create_dir_all(&dir)?;
+fn missing(dir: &Path, name: &str, size: usize) -> bool {
+    let found = dir.join(name).metadata();
+    !found.is_ok_and(|m| m.is_file() && m.len() == size as u64)
+}
+
+/// Unpacks files into a folder, those that are not there yet.
+fn unpack_files(dir: &Path, files: &[Packed]) -> io::Result<PathBuf> {
+    for file in files.iter().filter(|f| missing(dir, f.name, f.size)) {
+        fs::create_dir_all(dir)?;
         write_atomically(&dir.join(file.name), &file.content()?)?;
     }
+    Ok(dir.to_path_buf())
+}
+
+/// Unpacks the runtime below `base`.
+fn unpack(base: &Path) -> io::Result<Unpacked> {
+    let dir = unpack_files(
+        &base.join(concat!("rt-", env!("DEADHEAT_RUNTIME_HASH"))),
+        PACKED,
+    )?;
     let (specs, content) = GCC_SPECS;
-    if missing(specs, content.len()) {
+    if missing(&dir, specs, content.len()) {
         write_atomically(&dir.join(specs), content)?;
     }
     let collector = env::current_exe()?;
@@ -233,7 +260,7 @@ mod tests {
             for _ in 0..8 {
                 scope.spawn(|| {
                     let found = unpack(&base).expect("unpacks");
-                    for file in &PACKED {
+                    for file in PACKED {
                         let content = fs::read(found.dir.join(file.name)).expect("is there");
                         assert!(
                             content == file.content().expect("inflates"),

@@ -154,6 +154,23 @@ mod tests {
         );
         c[16] = 2;
         assert!(ptx(&c).unwrap_err().contains("real GPUs"));
+        c[16] = 1;
+        // packed in either way, but nonsense inside
+        for flag in [LZ4, ZSTD] {
+            let mut bad = c.clone();
+            bad[16 + 40..16 + 44].copy_from_slice(&flag.to_le_bytes());
+            bad[16 + 56..16 + 64].copy_from_slice(&4096u64.to_le_bytes());
+            assert!(ptx(&bad).unwrap_err().contains("cannot be unpacked"));
+            bad[16 + 56..16 + 64].copy_from_slice(&u64::MAX.to_le_bytes());
+            assert!(ptx(&bad).unwrap_err().contains("too large"));
+            for k in 0..bad.len() {
+                for bit in 0..8 {
+                    let mut flipped = bad.clone();
+                    flipped[k] ^= 1 << bit;
+                    let _ = ptx(&flipped);
+                }
+            }
+        }
         // cut anywhere, it must not panic
         for n in 0..c.len() {
             let _ = ptx(&c[..n]);

@@ -53,18 +53,35 @@ output
   --suppressions FILE    leave out the findings that its lines name
 ";
 
-/// Runs a subcommand. `keep` gets each report, so that it can be explained later.
-pub fn main(args: &[String], keep: &dyn Fn(&Report)) -> i32 {
+/// What the command that this runs in brings.
+pub struct Host<'a> {
+    /// Gets each report, so that it can be explained later.
+    pub keep: &'a dyn Fn(&Report),
+    /// Where our stand-in for libcudart is.
+    pub library: &'a dyn Fn() -> Result<PathBuf, ToolError>,
+}
+
+impl Default for Host<'_> {
+    fn default() -> Self {
+        Host {
+            keep: &|_| {},
+            library: &programs::library,
+        }
+    }
+}
+
+/// Runs a subcommand.
+pub fn main(args: &[String], host: &Host<'_>) -> i32 {
     match args.first().map(String::as_str) {
-        Some("check") => match run_check(&args[1..], keep) {
+        Some("check") => match run_check(&args[1..], host) {
             Ok(found) => i32::from(found),
             Err(e) => fail(&e),
         },
-        Some("run") => match run_program(&args[1..], keep) {
+        Some("run") => match run_program(&args[1..], host) {
             Ok(code) => code,
             Err(e) => fail(&e),
         },
-        Some("cc") => match programs::cc(&args[1..]) {
+        Some("cc") => match (host.library)().and_then(|l| programs::cc(&args[1..], &l)) {
             Ok(()) => 0,
             Err(e) => fail(&e),
         },
@@ -332,7 +349,7 @@ pub fn parse(args: &[String]) -> Result<Parsed, ToolError> {
 }
 
 /// `run [options] PROGRAM ...`: exit 1 if bugs were found, else the program's own code.
-fn run_program(args: &[String], keep: &dyn Fn(&Report)) -> Result<i32, ToolError> {
+fn run_program(args: &[String], host: &Host<'_>) -> Result<i32, ToolError> {
     let mut o = programs::RunOptions::default();
     let mut output = Output::default();
     let mut it = args.iter();
@@ -372,15 +389,15 @@ fn run_program(args: &[String], keep: &dyn Fn(&Report)) -> Result<i32, ToolError
         ));
     }
     o.rules = output.rules.clone();
-    let (r, code) = programs::run(&o)?;
-    keep(&r);
+    let (r, code) = programs::run(&o, &(host.library)()?)?;
+    (host.keep)(&r);
     // The program's own output is on stdout.
     let stream = std::io::stderr();
     output.write(&r, stream.is_terminal(), &mut stream.lock())?;
     Ok(if r.findings.is_empty() { code } else { 1 })
 }
 
-fn run_check(args: &[String], keep: &dyn Fn(&Report)) -> Result<bool, ToolError> {
+fn run_check(args: &[String], host: &Host<'_>) -> Result<bool, ToolError> {
     if args.iter().any(|a| a == "--help" || a == "-h") {
         print!("{HELP}");
         return Ok(false);
@@ -392,7 +409,7 @@ fn run_check(args: &[String], keep: &dyn Fn(&Report)) -> Result<bool, ToolError>
         let _ = e.write_all(s.as_bytes());
     };
     let r = check(&p.check, &output)?.report(&p.check.file, &p.output.rules);
-    keep(&r);
+    (host.keep)(&r);
     let stream = std::io::stdout();
     p.output
         .write(&r, stream.is_terminal(), &mut stream.lock())?;

@@ -43,8 +43,7 @@ pub fn library() -> Result<PathBuf, ToolError> {
 }
 
 /// A directory in which our library has all the names that programs look for.
-fn library_dir() -> Result<Scratch, ToolError> {
-    let lib = library()?;
+fn library_dir(lib: &Path) -> Result<Scratch, ToolError> {
     let lib = lib
         .canonicalize()
         .map_err(|e| ToolError(format!("{}: {e}", lib.display())))?;
@@ -65,7 +64,7 @@ fn library_dir() -> Result<Scratch, ToolError> {
 ///
 /// # Errors
 /// What clang says.
-pub fn cc(args: &[String]) -> Result<(), ToolError> {
+pub fn cc(args: &[String], library: &Path) -> Result<(), ToolError> {
     let mut out = PathBuf::from("a.out");
     let mut sources: Vec<PathBuf> = Vec::new();
     let mut rest: Vec<String> = Vec::new();
@@ -174,7 +173,7 @@ pub fn cc(args: &[String]) -> Result<(), ToolError> {
     if only_object {
         return Ok(());
     }
-    let libs = library_dir()?;
+    let libs = library_dir(library)?;
     let mut c = Command::new(&clang);
     c.args(&objects)
         .args(&rest)
@@ -212,8 +211,8 @@ pub struct RunOptions {
 ///
 /// # Errors
 /// The program cannot be started, or its kernels cannot run here.
-pub fn run(o: &RunOptions) -> Result<(Report, i32), ToolError> {
-    let libs = library_dir()?;
+pub fn run(o: &RunOptions, library: &Path) -> Result<(Report, i32), ToolError> {
+    let libs = library_dir(library)?;
     let log = libs.path().join("findings.jsonl");
     let mut path = libs.path().as_os_str().to_os_string();
     if let Some(old) = std::env::var_os("LD_LIBRARY_PATH") {
