@@ -25,6 +25,7 @@ use deadheat_trace::Range;
 use crate::batch::{Access, Run, bits};
 use crate::detector::{Clocks, DetectorKind};
 use crate::found::{Candidate, Found, Info, Side};
+use crate::lists::Lists;
 
 const CELLS: usize = 128;
 const PAGE_SHIFT: u32 = 10;
@@ -64,30 +65,6 @@ impl Page {
                 infos: [all.infos; CELLS],
             })
         })
-    }
-}
-
-/// Entries that do not fit their cells.
-#[derive(Clone, Debug, Default)]
-struct Lists {
-    lists: Vec<Vec<(u64, Info)>>,
-    free: Vec<u32>,
-}
-
-impl Lists {
-    fn new_list(&mut self, entries: [(u64, Info); 2]) -> u32 {
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.lists.push(Vec::new());
-            (self.lists.len() - 1) as u32
-        });
-        // A list that was given up has kept its memory.
-        self.lists[index as usize].extend(entries);
-        index
-    }
-
-    fn give_up(&mut self, index: u32) {
-        self.lists[index as usize].clear();
-        self.free.push(index);
     }
 }
 

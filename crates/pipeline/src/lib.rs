@@ -14,7 +14,7 @@
 //! | [`order`]    | the clocks of strands, locks, atomics                                                |
 //! | [`batch`]    | what a checker gets: steps with accesses, and news about the order                   |
 //! | [`shard`]    | a checker: its part of the memory under all detectors                                |
-//! | [`fast`]     | FastTrack on flat pages                                                              |
+//! | [`fast`], [`lists`] | FastTrack on flat pages                                                       |
 //! | [`frames`]   | FastTrack on one frame at a time, as in KUDA                                         |
 //! | [`detector`] | the detectors' names and needs                                                       |
 //! | [`pool`]     | shards on threads                                                                    |
@@ -43,6 +43,7 @@ pub mod detector;
 pub mod fast;
 pub mod found;
 pub mod frames;
+pub mod lists;
 pub mod locks;
 pub mod merge;
 pub mod order;
