@@ -28,15 +28,12 @@ pub fn instrument(llvm: &Path, from: &Path, to: &Path) -> Result<()> {
     fs::write(to, archive::write(&members)).map_err(|error| Error::at(to, "write", &error))
 }
 
-/// Whether all code of an rlib comes with its bitcode.
+/// Whether all code of an rlib comes with its bitcode. What is not code has other names (`lib.rmeta`, `lib.rmeta-link`).
 #[must_use]
 pub fn has_bitcode(data: &[u8]) -> bool {
     archive::read(data).is_ok_and(|members| {
-        members.iter().all(|member| {
-            object::File::parse(&*member.data).is_err()
-                || bitcode(&member.data).is_some()
-                || member.name == b"lib.rmeta"
-        })
+        let mut code = members.iter().filter(|member| member.name.ends_with(b".o"));
+        code.all(|member| bitcode(&member.data).is_some())
     })
 }
 
