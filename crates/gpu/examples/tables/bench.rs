@@ -59,6 +59,8 @@ pub struct How {
     pub scheme: Scheme,
     pub analyze: bool,
     pub workers: usize,
+    /// How often; costs are added up.
+    pub times: u32,
 }
 
 /// What a run gave.
@@ -123,7 +125,7 @@ fn ready(module: &Module, case: &Case, workers: usize) -> Ready {
     }
 }
 
-/// Runs a case once, on fresh memory.
+/// Runs a case, each time on fresh memory; the analyzer works once.
 pub fn run(module: &Module, case: &Case, how: How) -> Done {
     let r = ready(module, case, how.workers);
     let options = Options {
@@ -151,13 +153,22 @@ pub fn run(module: &Module, case: &Case, how: How) -> Done {
             .count();
         (plan, summary, analysis) = (a.plan, a.summary, cost);
     }
-    let (checked, cost) =
-        here(|| check::run(&r.program, &r.memory, &r.launch, options, plan, &|_| {}));
+    let mut all = Cost::default();
+    let mut last = Checked::default();
+    for _ in 0..how.times {
+        let r = ready(module, case, how.workers);
+        let plan = plan.clone();
+        let (checked, cost) =
+            here(|| check::run(&r.program, &r.memory, &r.launch, options, plan, &|_| {}));
+        all.wall += cost.wall;
+        all.cpu += cost.cpu;
+        last = checked.expect("runs");
+    }
     Done {
-        checked: checked.expect("runs"),
+        checked: last,
         summary,
         proved,
-        cost,
+        cost: all,
         analysis,
     }
 }

@@ -1,7 +1,8 @@
 //! `make bench-gpu`: the tables of the GRace paper for its three programs, what checking costs on a suite of OpenCL
 //! kernels, the same kernels under Oclgrind, and what a second core gives. One run, one page.
 //!
-//! `tables [--quick] [--results DIR]`, or `tables --repeat KERNEL SCHEME TIMES` under a profiler.
+//! `tables [--rounds N] [--only paper|suite|oclgrind|cores] [--results DIR]`, or `tables --repeat KERNEL SCHEME TIMES`
+//! under a profiler.
 
 mod bench;
 mod measure;
@@ -26,15 +27,12 @@ fn main() {
         suite::repeat(kernel, scheme, times.parse().unwrap_or(1));
         return;
     }
-    let rounds = if args.iter().any(|a| a == "--quick") {
-        2
-    } else {
-        7
+    let after = |flag: &str| {
+        let k = args.iter().position(|a| a == flag)?;
+        args.get(k + 1).map(String::as_str)
     };
-    let only = args
-        .iter()
-        .position(|a| a == "--only")
-        .map(|k| args[k + 1].as_str());
+    let rounds = after("--rounds").and_then(|n| n.parse().ok()).unwrap_or(7);
+    let only = after("--only");
     let wanted = |part: &str| only.is_none_or(|o| o == part);
     let mut page = report::Page::default();
     report::setup(&mut page, rounds);
@@ -51,8 +49,7 @@ fn main() {
         suite::scaling(&mut page, rounds);
     }
     page.close();
-    if let Some(k) = args.iter().position(|a| a == "--results") {
-        let dir = bench::file(args.get(k + 1).map_or("bench/results", String::as_str));
-        page.write(&dir).expect("writes the results");
+    if let Some(dir) = after("--results") {
+        page.write(&bench::file(dir)).expect("writes the results");
     }
 }

@@ -75,6 +75,7 @@ fn how(scheme: Scheme, analyze: bool) -> How {
         scheme,
         analyze,
         workers: 1,
+        times: 1,
     }
 }
 
@@ -229,7 +230,7 @@ fn overhead(page: &mut Page, all: &[Program], rounds: usize) {
         how(Scheme::Stmt, false),
     ];
     // scan is a fraction of a millisecond.
-    let repeat = |p: &Program| if p.name == "scan" { 200 } else { 1 };
+    let repeat = |p: &Program| if p.name == "scan" { 200u32 } else { 1 };
     let mut best: Vec<Vec<Option<(Cost, Done)>>> = all
         .iter()
         .map(|_| ways.iter().map(|_| None).collect())
@@ -237,16 +238,10 @@ fn overhead(page: &mut Page, all: &[Program], rounds: usize) {
     for _ in 0..rounds {
         for (p, best) in all.iter().zip(&mut best) {
             for (w, best) in ways.iter().zip(best) {
-                let mut cost = Cost::default();
-                let mut last = None;
-                for _ in 0..repeat(p) {
-                    let d = run(&p.good_module, &p.good, *w);
-                    cost.wall += d.cost.wall;
-                    cost.cpu += d.cost.cpu;
-                    last = Some(d);
-                }
-                let cost = best.as_ref().map_or(cost, |b| b.0.best(cost));
-                *best = last.map(|d| (cost, d));
+                let times = repeat(p);
+                let d = run(&p.good_module, &p.good, How { times, ..*w });
+                let cost = best.as_ref().map_or(d.cost, |b| b.0.best(d.cost));
+                *best = Some((cost, d));
             }
         }
     }

@@ -33,6 +33,7 @@ fn how(scheme: Scheme, workers: usize) -> How {
         scheme,
         analyze: false,
         workers,
+        times: 1,
     }
 }
 
