@@ -114,7 +114,7 @@ fn stat(path: &Path) -> Result<ExitCode> {
     let mut all = Counts::default();
     let mut strands: BTreeMap<Strand, Counts> = BTreeMap::new();
     let mut order = InOrder::new(&mut reader);
-    while let Some((strand, item)) = order.next() {
+    for (strand, item) in order.by_ref() {
         all.add(&item);
         strands.entry(strand).or_default().add(&item);
     }
@@ -277,7 +277,7 @@ fn cut(parsed: &Parsed, path: &Path) -> Result<ExitCode> {
     let mut streams: BTreeMap<Strand, (Writer, Vec<u64>)> = BTreeMap::new();
     let mut now = 0;
     let mut order = InOrder::new(&mut reader);
-    while let Some((strand, item)) = order.next() {
+    for (strand, item) in order.by_ref() {
         if let Item::Act(act) = item {
             now = act.number;
         }
