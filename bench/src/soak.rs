@@ -1,4 +1,4 @@
-//! A long run under Deadheat that must find nothing and whose memory must stay flat.
+//! Long runs under Deadheat that must find nothing and whose memory must stay flat.
 
 use std::fs;
 use std::time::Duration;
@@ -21,23 +21,72 @@ struct Point {
     rounds: u64,
 }
 
-/// Runs the soak program for this many seconds and checks it.
+/// What is soaked: everything together, then one thing at a time of which nothing may be remembered for good.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    Mixed,
+    /// The name that `soak_phases.c` has for it.
+    One(&'static str),
+}
+
+const PHASES: [Phase; 5] = [
+    Phase::Mixed,
+    Phase::One("joined"),
+    Phase::One("detached"),
+    Phase::One("mutexes"),
+    Phase::One("calls"),
+];
+
+impl Phase {
+    fn name(self) -> &'static str {
+        match self {
+            Phase::Mixed => "mixed",
+            Phase::One(name) => name,
+        }
+    }
+
+    /// Its part of the time: as much for everything together as for all others.
+    fn seconds(self, all: u64) -> u64 {
+        match self {
+            Phase::Mixed => all / 2,
+            Phase::One(_) => all / 8,
+        }
+        .max(4)
+    }
+}
+
+/// Runs the soak programs for this many seconds in all and checks each.
 pub fn run(layout: &Layout, seconds: u64, threads: u32) -> Result<String> {
-    let binary = compile::single(layout, "soak", "kernels/soak.c", Tool::Deadheat.build())?;
+    let mut lines = Vec::new();
+    for phase in PHASES {
+        lines.push(run_phase(layout, phase, phase.seconds(seconds), threads)?);
+    }
+    Ok(lines.join("\n"))
+}
+
+fn run_phase(layout: &Layout, phase: Phase, seconds: u64, threads: u32) -> Result<String> {
+    let build = Tool::Deadheat.build();
+    let (binary, last) = match phase {
+        Phase::Mixed => (
+            compile::single(layout, "soak", "kernels/soak.c", build)?,
+            threads.to_string(),
+        ),
+        Phase::One(name) => (
+            compile::single(layout, "soak_phases", "kernels/soak_phases.c", build)?,
+            name.to_owned(),
+        ),
+    };
+    let name = phase.name();
     let scratch = layout.cached_dir("scratch")?;
-    let stdout = scratch.join("soak.out");
-    let stderr = scratch.join("soak.err");
+    let stdout = scratch.join(format!("soak-{name}.out"));
+    let stderr = scratch.join(format!("soak-{name}.err"));
     eprintln!(
-        "bench: soak for {seconds} s; progress is in {}",
+        "bench: soak, {name}, for {seconds} s; progress is in {}",
         stdout.display()
     );
     let cost = Job {
         launcher: compile::launcher(layout)?,
-        words: vec![
-            binary.display().to_string(),
-            seconds.to_string(),
-            threads.to_string(),
-        ],
+        words: vec![binary.display().to_string(), seconds.to_string(), last],
         environment: Vec::new(),
         directory: scratch.clone(),
         stdout: stdout.clone(),
@@ -47,7 +96,7 @@ pub fn run(layout: &Layout, seconds: u64, threads: u32) -> Result<String> {
     .run()?;
     if cost.ended != Ended::Exit(0) {
         return Err(Error::new(format!(
-            "soak ended with {:?}; see {}",
+            "soak, {name}, ended with {:?}; see {}",
             cost.ended,
             stderr.display()
         )));
@@ -57,9 +106,10 @@ pub fn run(layout: &Layout, seconds: u64, threads: u32) -> Result<String> {
         .lines()
         .find(|l| l.starts_with("rounds "))
         .unwrap_or("no rounds");
-    let memory = flat(&points(&text), seconds).map_err(Error::new)?;
+    let memory =
+        flat(&points(&text), seconds).map_err(|why| Error::new(format!("soak, {name}: {why}")))?;
     Ok(format!(
-        "soak: {summary}, {memory}, {:.0} s CPU, nothing found",
+        "soak, {name}: {summary}, {memory}, {:.0} s CPU, nothing found",
         cost.cpu
     ))
 }
@@ -117,6 +167,12 @@ mod tests {
         (0..100)
             .map(|s| format!("rss {s} {} {s}\n", f(s)))
             .collect()
+    }
+
+    #[test]
+    fn phases_share_the_time() {
+        assert_eq!(PHASES.iter().map(|p| p.seconds(600)).sum::<u64>(), 600);
+        assert!(PHASES.iter().all(|p| p.seconds(1) >= 4));
     }
 
     #[test]

@@ -72,6 +72,7 @@ impl Runtime {
         {
             crate::interpose::descriptors::each_lock(f);
             crate::interpose::mmap::each_lock(f);
+            crate::interpose::timers::each_lock(f);
         }
         self.collector.each_lock(f);
         self.findings.each_lock(f);

@@ -61,7 +61,11 @@ pub fn writes(call: &mut Call, p: *const c_void, n: usize) {
 /// Functions that bring data in.
 macro_rules! incoming {
     ($($name:ident($fd:ident, $to:ident, $n:ident: usize $(, $arg:ident: $ty:ty)*);)*) => {
-        interpose! { $(
+        /// `F_DUPFD` and `F_DUPFD_CLOEXEC`.
+const DUPLICATE: c_int = 0;
+const DUPLICATE_CLOSING: c_int = 1030;
+
+interpose! { $(
             unsafe fn $name($fd: c_int, $to: *mut c_void, $n: usize $(, $arg: $ty)*) -> isize |call, real| {
                 call.uses($fd);
                 // SAFETY: the program's own call.
@@ -209,6 +213,26 @@ interpose! {
         let new = unsafe { real(old) };
         call.duplicated(old, new);
         new
+    }
+
+    unsafe fn fcntl(fd: c_int, command: c_int, argument: usize) -> c_int |call, real| {
+        call.uses(fd);
+        // SAFETY: the program's own call; whatever the argument is, it is passed as one word.
+        let result = unsafe { real(fd, command, argument) };
+        if matches!(command, DUPLICATE | DUPLICATE_CLOSING) {
+            call.duplicated(fd, result);
+        }
+        result
+    }
+
+    unsafe fn fcntl64(fd: c_int, command: c_int, argument: usize) -> c_int |call, real| {
+        call.uses(fd);
+        // SAFETY: as above.
+        let result = unsafe { real(fd, command, argument) };
+        if matches!(command, DUPLICATE | DUPLICATE_CLOSING) {
+            call.duplicated(fd, result);
+        }
+        result
     }
 
     unsafe fn dup2(old: c_int, new: c_int) -> c_int |call, real| {

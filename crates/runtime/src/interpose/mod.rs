@@ -51,6 +51,7 @@ pub mod strings;
 pub mod thread_memory;
 pub mod threads;
 pub mod time;
+pub mod timers;
 pub mod unwind;
 pub mod variadic;
 pub mod wide;

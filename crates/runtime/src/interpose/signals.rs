@@ -129,7 +129,7 @@ fn object(signal: c_int) -> usize {
 }
 
 /// What `s` did so far happens before the handler of the signal.
-fn sending(s: &mut Strand, signal: c_int) {
+pub(crate) fn sending(s: &mut Strand, signal: c_int) {
     if s.ignore_sync > 0 {
         return;
     }
@@ -492,16 +492,6 @@ interpose! {
         }
         // SAFETY: the program's own call.
         unsafe { real(thread, signal, value) }
-    }
-
-    unsafe fn timer_settime(timer: usize, flags: c_int, new: *const c_void, old: *mut c_void) -> c_int |call, real| {
-        // Which signal the timer sends was said when it was made; usually this one.
-        const ALRM: c_int = 14;
-        if let Some(s) = call.strand() {
-            sending(s, ALRM);
-        }
-        // SAFETY: the program's own call.
-        unsafe { real(timer, flags, new, old) }
     }
 
     unsafe fn setitimer(which: c_int, new: *const c_void, old: *mut c_void) -> c_int |call, real| {

@@ -9,6 +9,7 @@ use crate::interpose::strings::{after, before};
 type Str = *const c_char;
 
 const TM: usize = 56;
+const EINTR: c_int = 4;
 const TIMESPEC: usize = 16;
 const STAT: usize = 144;
 const STATX: usize = 256;
@@ -35,6 +36,7 @@ after! {
     timespec_get(to: *mut c_void, base: c_int) -> c_int: |call, ok| if ok != 0 { put(call, to, TIMESPEC) };
     times(to: *mut c_void) -> i64: |call, ticks| put(call, to, 32);
     nanosleep(time: *const c_void, left: *mut c_void) -> c_int: |call, failed| { call.reads(time, TIMESPEC); if failed != 0 { put(call, left, TIMESPEC) } };
+    clock_nanosleep(clock: c_int, flags: c_int, time: *const c_void, left: *mut c_void) -> c_int: |call, failed| { call.reads(time, TIMESPEC); if failed == EINTR && flags == 0 { put(call, left, TIMESPEC) } };
     localtime_r(time: *const i64, to: *mut c_void) -> *mut c_void: |call, tm| { call.reads(time.cast(), 8); put(call, tm, TM) };
     gmtime_r(time: *const i64, to: *mut c_void) -> *mut c_void: |call, tm| { call.reads(time.cast(), 8); put(call, tm, TM) };
     asctime_r(tm: *const c_void, to: *mut c_char) -> *mut c_char: |call, text| { call.reads(tm, TM); if !text.is_null() { call.writes_text(to) } };
