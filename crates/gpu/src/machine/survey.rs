@@ -43,6 +43,8 @@ pub struct Links {
     pub same: u64,
     /// At the next element.
     pub next: u64,
+    /// All lanes are this far apart, one after the other; zero if they are not.
+    pub stride: u64,
 }
 
 /// How an operand becomes a generic address: `((base + add) & keep) | window`.
@@ -119,6 +121,20 @@ fn survey<const W: usize>(
         next |= u64::from(out[l] == out[l - 1].wrapping_add(step)) << l;
     }
     let pairs = mask & (mask << 1);
+    let mut stride = 0;
+    if pairs != 0 {
+        let l = pairs.trailing_zeros() as usize;
+        stride = out[l].wrapping_sub(out[l - 1]);
+        let zero = one.wrapping_sub(u64::from(first).wrapping_mul(stride));
+        let mut other = 0u64;
+        for (l, a) in out.iter().enumerate() {
+            let m = 0u64.wrapping_sub((mask >> l) & 1);
+            other |= (a ^ zero.wrapping_add((l as u64).wrapping_mul(stride))) & m;
+        }
+        if other != 0 {
+            stride = 0;
+        }
+    }
     Survey {
         lo: lo as u64,
         hi: hi as u64,
@@ -127,6 +143,7 @@ fn survey<const W: usize>(
         links: Links {
             same: same & pairs,
             next: next & pairs,
+            stride,
         },
     }
 }
@@ -188,6 +205,12 @@ mod tests {
                 .fold(Links::default(), |mut k, p| {
                     k.same |= u64::from(a[p[0]] == a[p[1]]) << p[1];
                     k.next |= u64::from(a[p[0]] + u64::from(size) == a[p[1]]) << p[1];
+                    let d = a[p[1]].wrapping_sub(a[p[0]]);
+                    let apart =
+                        |l: &usize| a[f].wrapping_add(d.wrapping_mul((l - f) as u64)) == a[*l];
+                    if lanes.iter().all(apart) {
+                        k.stride = d;
+                    }
                     k
                 }),
         }
@@ -212,9 +235,10 @@ mod tests {
             let start = (1 << 20) | (dice(1000) * 16);
             let mut a = [0u64; 32];
             for (l, x) in a.iter_mut().enumerate() {
-                *x = match round % 3 {
+                *x = match round % 4 {
                     0 => start + l as u64 * u64::from(size),
                     1 => start,
+                    2 => start + l as u64 * u64::from(size) * 4,
                     _ => start + dice(100),
                 };
             }
