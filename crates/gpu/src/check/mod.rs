@@ -3,6 +3,7 @@
 mod cell;
 mod clock;
 mod cross;
+mod cut;
 pub mod footprint;
 mod full;
 mod line;
