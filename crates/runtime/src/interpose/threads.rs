@@ -37,7 +37,7 @@ pub enum Routine {
 unsafe extern "C" {
     fn pthread_self() -> usize;
     fn pthread_attr_getdetachstate(attr: *const c_void, state: *mut c_int) -> c_int;
-    fn pthread_attr_getstack(attr: *const c_void, low: *mut usize, size: *mut usize) -> c_int;
+    fn pthread_attr_getstack(attr: *const [u64; 8], low: *mut usize, size: *mut usize) -> c_int;
     fn pthread_attr_setstacksize(attr: *mut c_void, size: usize) -> c_int;
     fn pthread_key_create(key: *mut u32, destructor: unsafe extern "C" fn(*mut c_void)) -> c_int;
     fn pthread_setspecific(key: u32, value: *const c_void) -> c_int;
@@ -219,7 +219,7 @@ unsafe fn make_room(attr: *const c_void) {
     let (mut low, mut size) = (0_usize, 0_usize);
     // SAFETY: by the contract. Without an address the C library counts the stack down from zero.
     unsafe {
-        if pthread_attr_getstack(attr, &raw mut low, &raw mut size) == 0
+        if pthread_attr_getstack(attr.cast(), &raw mut low, &raw mut size) == 0
             && size > 0
             && size < SMALL_STACK
             && low.wrapping_add(size) == 0
