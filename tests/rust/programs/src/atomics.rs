@@ -200,7 +200,11 @@ pub fn weak_racy() {
     let weak = Arc::downgrade(&data);
     let other = data.clone();
     both(
-        move || data.set(2),
+        move || {
+            data.set(2);
+            // To drop it would tell whoever upgrades later.
+            std::mem::forget(data);
+        },
         move || {
             let found = weak.upgrade();
             found.unwrap_or(other).set(3);
