@@ -215,13 +215,14 @@ pub fn stdout_ok() {
     both(work(data.clone()), work(data));
 }
 
+/// The lock of the output orders what came before it, and both write after it.
 pub fn stdout_racy() {
     let data = Arc::new(Shared::new(0));
     let (a, b) = (data.clone(), data);
     both(
         move || {
-            a.set(1);
             println!("one");
+            a.set(1);
         },
         move || {
             println!("two");
