@@ -36,7 +36,7 @@ const SHARED: u16 = 0xffff;
 const OWNING_SLOTS: u16 = 0xfff0;
 
 /// A page that changes hands again within this many cycles of the last time is shared.
-const TOO_SOON: u32 = 1 << 11;
+const TOO_SOON: u32 = 1 << 16;
 /// Cycles are counted in units of this many, so that 32 bits last.
 const UNIT_BITS: u32 = 10;
 
