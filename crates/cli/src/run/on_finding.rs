@@ -52,6 +52,14 @@ impl OnFinding {
         }
     }
 
+    /// A finding was told that the program did not live to see acted upon: only a command still makes sense, and no
+    /// signal may go to whoever has the program's number now.
+    pub fn act_afterwards(&self, pid: u32, headline: &str) {
+        if let OnFinding::Exec(_) = self {
+            self.act(pid, headline);
+        }
+    }
+
     /// A new finding was told.
     pub fn act(&self, pid: u32, headline: &str) {
         let send = |signal: Signal| {

@@ -270,6 +270,9 @@ impl Session<'_> {
                     told.iter().for_each(|line| main.say(line));
                     (self.failed, self.lag) = (left.err(), lag);
                 }
+                for headline in main.news.drain(..) {
+                    self.on_finding.act_afterwards(self.child.id(), &headline);
+                }
                 self.in_force = main.settings().clone();
                 if main.collector.started() {
                     self.finished
