@@ -131,6 +131,10 @@ pub unsafe fn unsettled(
         // SAFETY: by the contract.
         return unsafe { unsettled_slowly(rt, s, addr, cell, need, place) };
     }
+    // SAFETY: by the contract. The hooks have looked at the cell's two words only.
+    if unsafe { cell::has_table(cell) && been(s, cell, need) } {
+        return;
+    }
     if s.frames_known != s.frames_top {
         name_frames(rt, s);
     }
@@ -176,6 +180,9 @@ unsafe fn settle_as(s: &mut Strand, addr: usize, cell: *mut Cell, need: u64, sta
     // SAFETY: by the contract.
     unsafe {
         match Shadow::owners(addr, cell).right(addr, s.owner_name) {
+            Some(right) if cell::has_table(cell) => {
+                cell::settle_table(cell, right, &s.clock, stamp, need)
+            }
             Some(Right::Owner) => {
                 cell::settle_own(cell, &s.clock, s.step_base, stamp, need)
                     || cell::settle_both(cell, Right::Owner, s, stamp, need)

@@ -21,6 +21,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use deadheat_detect::entry::{self, Entry};
 use hashbrown::HashMap;
+use std_alloc::boxed::Box;
 use std_alloc::vec::Vec;
 
 use crate::cell;
@@ -150,7 +151,38 @@ fn chunk_key(slot: u16, chunk: u64) -> u64 {
 }
 
 /// The numbers that are in use.
-type InUse = HashMap<u64, Named, Hasher>;
+type InUse = HashMap<u64, Box<Named>, Hasher>;
+
+/// Where the numbers of a few chunks are in [`InUse`]: neighbours in memory are of chunks that were met lately.
+struct Near {
+    chunks: [(u64, *mut Named); NEAR],
+}
+
+const NEAR: usize = 256;
+
+impl Near {
+    const fn new() -> Self {
+        Near {
+            chunks: [(u64::MAX, core::ptr::null_mut()); NEAR],
+        }
+    }
+
+    #[inline(always)]
+    fn name(&mut self, named: &mut InUse, e: Entry) {
+        let chunk = e.seq() >> CHUNK_BITS;
+        let key = chunk_key(e.slot(), chunk);
+        let near = &mut self.chunks[(chunk as usize ^ (e.slot() as usize) << 4) % NEAR];
+        if key != near.0 {
+            let bits = named
+                .entry(key)
+                .or_insert_with(|| Box::new([0; CHUNK / 64]));
+            *near = (key, &raw mut **bits);
+        }
+        let place = e.seq() as usize % CHUNK;
+        // SAFETY: the map owns it and drops nothing meanwhile, and nobody else uses the map.
+        unsafe { (*near.1)[place / 64] |= 1 << (place % 64) };
+    }
+}
 
 /// Gives up what nobody names. `me` is the strand that does so, if one does.
 pub(crate) fn collect(rt: &Runtime, me: Option<&Strand>) {
@@ -164,7 +196,11 @@ pub(crate) fn collect(rt: &Runtime, me: Option<&Strand>) {
     }
     let mut freed = 0;
     for (slot, &from) in from.iter().enumerate() {
-        let named = |chunk| in_use.get(&chunk_key(slot as u16, chunk)).copied();
+        let named = |chunk| {
+            in_use
+                .get(&chunk_key(slot as u16, chunk))
+                .map(|named| **named)
+        };
         freed += rt.histories.of(slot as u16).collect(from, named);
     }
     let mut retired = core::mem::take(&mut *rt.collector.retired.lock());
@@ -214,16 +250,8 @@ fn present_steps(rt: &Runtime) -> Vec<u64> {
 /// All numbers that cells name, or that a strand is about to report.
 fn in_use(rt: &Runtime, unknowable: &Unknowable, crowded: &mut Vec<usize>) -> InUse {
     let mut named: InUse = HashMap::with_hasher(Hasher);
-    let mut last = (u64::MAX, core::ptr::null_mut::<Named>());
-    let mut name = |e: Entry| {
-        let key = chunk_key(e.slot(), e.seq() >> CHUNK_BITS);
-        if key != last.0 {
-            last = (key, named.entry(key).or_insert([0; CHUNK / 64]));
-        }
-        let place = e.seq() as usize % CHUNK;
-        // SAFETY: the pointer is fresh: the map has not grown since it was taken.
-        unsafe { (*last.1)[place / 64] |= 1 << (place % 64) };
-    };
+    let mut near = Near::new();
+    let mut name = |e: Entry| near.name(&mut named, e);
     rt.shadow.each_cell_at(|addr, cell| {
         let mut unheard = 0;
         let mut look = |e: Entry| {
@@ -301,7 +329,7 @@ fn name_parts(rt: &Runtime, named: &mut InUse) {
     keys.sort_unstable();
     while let Some(key) = keys.pop() {
         let (slot, chunk) = ((key >> 48) as u16, key & ((1 << 48) - 1));
-        let mut here = named[&key];
+        let mut here = *named[&key];
         let mut below: Vec<u64> = Vec::new();
         let history = rt.histories.of(slot);
         history.each_two(chunk, &mut here, |here, parts| {
@@ -313,13 +341,13 @@ fn name_parts(rt: &Runtime, named: &mut InUse) {
                 }
             }
         });
-        named.insert(key, here);
+        named.insert(key, Box::new(here));
         for part in below {
             let key = chunk_key(slot, part >> CHUNK_BITS);
             let bits = named.entry(key).or_insert_with(|| {
                 let at = keys.partition_point(|&other| other < key);
                 keys.insert(at, key);
-                [0; CHUNK / 64]
+                Box::new([0; CHUNK / 64])
             });
             bits[part as usize % CHUNK / 64] |= 1 << (part % 64);
         }
@@ -348,7 +376,11 @@ fn open_slots(
     let mut lowered: HashMap<u64, u64, Hasher> = HashMap::with_hasher(Hasher);
     rt.threads.each_still_free(free, |free| {
         let history = rt.histories.of(free.slot);
-        let named = |chunk| in_use.get(&chunk_key(free.slot, chunk)).copied();
+        let named = |chunk| {
+            in_use
+                .get(&chunk_key(free.slot, chunk))
+                .map(|named| **named)
+        };
         freed += history.collect(u64::MAX, named);
         retired.extend(history.reduce_timeline(&rt.histories.bytes));
         let needs = newest

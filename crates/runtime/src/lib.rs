@@ -49,6 +49,7 @@ pub mod signal_state;
 pub mod strand;
 pub mod stream;
 pub mod sync;
+pub mod sync_places;
 pub mod syncvar;
 pub mod sys;
 pub mod threads;

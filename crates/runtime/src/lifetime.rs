@@ -17,7 +17,7 @@ use crate::strand::Strand;
 pub fn fresh(rt: &Runtime, start: usize, size: usize) {
     if size > 0 {
         forget(rt, start, size);
-        rt.syncs.remove_range(start, size, |var| {
+        rt.syncs.remove_range(&rt.shadow, start, size, |var| {
             lock_order::forget(rt, var.with(|state| state.id));
         });
     }
@@ -108,7 +108,7 @@ pub fn given_up(rt: &Runtime, s: &mut Strand, start: usize, size: usize, pc: u64
         }
         at = stop;
     }
-    rt.syncs.remove_range(start, size, |var| {
+    rt.syncs.remove_range(&rt.shadow, start, size, |var| {
         let at = s.stack_at(rt, pc);
         locking::memory_gone(rt, s, var, at);
     });

@@ -18,12 +18,15 @@
 //! | anybody | change NOBODY to himself, by compare-and-exchange |
 //! | who holds the block's lock | all other changes |
 
-use core::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicUsize, Ordering, compiler_fence};
+use core::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicUsize, Ordering, compiler_fence,
+};
 
 use crate::cell::Right;
 use crate::runtime::Runtime;
 use crate::shadow::REGION_BITS;
 use crate::sync::SpinLock;
+use crate::sync_places::SyncPage;
 use crate::sys;
 
 pub const PAGE_BITS: u32 = 12;
@@ -47,6 +50,8 @@ pub struct Owners {
     /// When the page last changed hands.
     since: [AtomicU32; PAGES],
     changing: SpinLock,
+    /// Where the synchronization objects in each page are.
+    pub syncs: [AtomicPtr<SyncPage>; PAGES],
 }
 
 /// The owners' names come first, so many bytes before the block's cells.
@@ -151,7 +156,8 @@ impl Owners {
                 self.change(rt, addr, owner, if soon { SHARED } else { name(slot) });
                 self.since[page].store(now, Ordering::Relaxed);
             } else {
-                core::hint::spin_loop();
+                // Who changes it may have to run first.
+                sys::yield_now();
             }
         }
     }
@@ -162,7 +168,7 @@ impl Owners {
         loop {
             match self.owner[page].load(Ordering::Acquire) {
                 SHARED => return,
-                CHANGING => core::hint::spin_loop(),
+                CHANGING => sys::yield_now(),
                 owner => self.change(rt, addr, owner, SHARED),
             }
         }

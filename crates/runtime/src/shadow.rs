@@ -18,7 +18,7 @@ pub const CELLS: usize = REGION / 8;
 /// The owners of its pages, then the cells.
 const BLOCK_BYTES: usize = size_of::<Owners>() + CELLS * size_of::<Cell>();
 /// User addresses have 47 bits.
-const ADDRESS_BITS: u32 = 47;
+pub const ADDRESS_BITS: u32 = 47;
 const TABLE_BYTES: usize = 8 << (ADDRESS_BITS - REGION_BITS);
 const PAGE: usize = 4096;
 const FIRST_ARENA: usize = 4 * BLOCK_BYTES;

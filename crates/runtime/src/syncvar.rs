@@ -4,9 +4,8 @@
 //! strand's cache may hold a reference to one that was removed, and its address tells it so.
 
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use hashbrown::HashTable;
 use std_alloc::boxed::Box;
 use std_alloc::collections::BTreeMap;
 use std_alloc::sync::Arc;
@@ -16,8 +15,11 @@ use crate::clock::Clock;
 use crate::intern::StackId;
 use crate::record::acts;
 use crate::runtime::Runtime;
+use crate::shadow::Shadow;
 use crate::strand::Strand;
 use crate::sync::{BriefLock, Locked, SpinLock};
+use crate::sync_places::SyncPlaces;
+use crate::sys;
 use crate::threads::ThreadId;
 
 /// A number for a synchronization object, never used again.
@@ -136,6 +138,9 @@ impl Usage {
 /// A synchronization object.
 pub struct SyncVar {
     addr: AtomicU64,
+    /// The number of this one, and of the next in the same cell.
+    pub(crate) index: u32,
+    pub(crate) next: AtomicU32,
     lock: BriefLock,
     state: UnsafeCell<State>,
 }
@@ -146,9 +151,11 @@ unsafe impl Sync for SyncVar {}
 unsafe impl Send for SyncVar {}
 
 impl SyncVar {
-    pub fn new(addr: usize) -> Self {
+    pub fn new(addr: usize, index: u32) -> Self {
         SyncVar {
             addr: AtomicU64::new(addr as u64),
+            index,
+            next: AtomicU32::new(0),
             lock: BriefLock::new(),
             state: UnsafeCell::new(State::default()),
         }
@@ -156,6 +163,11 @@ impl SyncVar {
 
     pub fn addr(&self) -> usize {
         self.addr.load(Ordering::Relaxed) as usize
+    }
+
+    /// The object is the one at `addr` now.
+    pub fn move_to(&self, addr: usize) {
+        self.addr.store(addr as u64, Ordering::Relaxed);
     }
 
     /// Runs `f` alone on the object. The caller must be inside the runtime and must not block in `f`.
@@ -280,20 +292,9 @@ impl State {
     }
 }
 
-const SHARDS: usize = 64;
-const PAGE_BITS: u32 = 12;
-const FILTER_WORDS: usize = 1024;
-
-struct Page {
-    page: usize,
-    vars: Vec<&'static SyncVar>,
-}
-
 /// All synchronization objects, by address.
 pub struct SyncVars {
-    shards: [Locked<HashTable<Page>>; SHARDS],
-    /// One bit for each hash of a page that ever had an object: most frees need not look further.
-    filter: [AtomicU64; FILTER_WORDS],
+    places: SyncPlaces,
     free: Locked<Vec<&'static SyncVar>>,
     names: Locked<Names>,
     name_bytes: AtomicU64,
@@ -313,16 +314,10 @@ struct Names {
 /// What one name takes.
 const NAME_BYTES: u64 = 48;
 
-fn hash(page: usize) -> u64 {
-    let h = (page as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    h ^ (h >> 29)
-}
-
 impl SyncVars {
     pub const fn new() -> Self {
         SyncVars {
-            shards: [const { Locked::new(HashTable::new()) }; SHARDS],
-            filter: [const { AtomicU64::new(0) }; FILTER_WORDS],
+            places: SyncPlaces::new(),
             free: Locked::new(Vec::new()),
             names: Locked::new(Names {
                 by_id: BTreeMap::new(),
@@ -333,50 +328,21 @@ impl SyncVars {
         }
     }
 
-    fn shard(&self, page: usize) -> &Locked<HashTable<Page>> {
-        &self.shards[(hash(page) >> 40) as usize % SHARDS]
-    }
-
-    fn filter_bit(&self, page: usize) -> (&AtomicU64, u64) {
-        let h = hash(page) >> 32;
-        (
-            &self.filter[(h >> 6) as usize % FILTER_WORDS],
-            1 << (h & 63),
-        )
-    }
-
-    fn may_have(&self, page: usize) -> bool {
-        let (word, bit) = self.filter_bit(page);
-        word.load(Ordering::Acquire) & bit != 0
-    }
-
     /// The object at `addr` if there is one.
+    #[inline]
     pub fn find(&self, s: &mut Strand, addr: usize) -> Option<&'static SyncVar> {
         if let Some(var) = s.cached_var(addr) {
             return Some(var);
         }
-        let page = addr >> PAGE_BITS;
-        if !self.may_have(page) {
-            return None;
-        }
-        let shard = self.shard(page).lock();
-        let found = shard
-            .find(hash(page), |p| p.page == page)?
-            .vars
-            .iter()
-            .find(|v| v.addr() == addr)
-            .copied();
-        drop(shard);
-        if let Some(var) = found {
-            s.cache_var(addr, var);
-        }
-        found
+        let var = self.places.find(&s.runtime?.shadow, addr)?;
+        s.cache_var(addr, var);
+        Some(var)
     }
 
     /// The object at `addr`, made if there is none. `kind` is set on a new one or an unknown one.
     #[inline]
     pub fn get(&self, s: &mut Strand, addr: usize, kind: Kind) -> &'static SyncVar {
-        match s.cached_var(addr) {
+        match self.find(s, addr) {
             Some(var) => var,
             None => self.get_slow(s, addr, kind),
         }
@@ -384,26 +350,13 @@ impl SyncVars {
 
     #[inline(never)]
     fn get_slow(&self, s: &mut Strand, addr: usize, kind: Kind) -> &'static SyncVar {
-        let page = addr >> PAGE_BITS;
-        let (word, bit) = self.filter_bit(page);
-        word.fetch_or(bit, Ordering::AcqRel);
-        let mut shard = self.shard(page).lock();
-        let entry = shard
-            .entry(hash(page), |p| p.page == page, |p| hash(p.page))
-            .or_insert_with(|| Page {
-                page,
-                vars: Vec::new(),
-            })
-            .into_mut();
-        let var = match entry.vars.iter().find(|v| v.addr() == addr) {
-            Some(var) => var,
-            None => {
-                let var = self.make(addr, kind);
-                entry.vars.push(var);
-                var
-            }
+        let shadow = match s.runtime {
+            Some(rt) => &rt.shadow,
+            None => sys::die("a thread that is not known uses a synchronization object"),
         };
-        drop(shard);
+        let var = self
+            .places
+            .find_or_put(shadow, addr, || self.make(addr, kind));
         s.cache_var(addr, var);
         var
     }
@@ -412,10 +365,10 @@ impl SyncVars {
         let recycled = self.free.lock().pop();
         let var = match recycled {
             Some(var) => {
-                var.addr.store(addr as u64, Ordering::Relaxed);
+                var.move_to(addr);
                 var
             }
-            None => Box::leak(Box::new(SyncVar::new(addr))),
+            None => self.places.grow(addr),
         };
         // An atomic has no identity in reports, so it takes no number.
         let id = if kind == Kind::Atomic {
@@ -477,52 +430,33 @@ impl SyncVars {
 
     /// Calls `f` for each object that there is. It must not look for objects.
     pub fn each(&self, mut f: impl FnMut(&mut State)) {
-        for shard in &self.shards {
-            for page in shard.lock().iter() {
-                page.vars.iter().for_each(|var| var.with(&mut f));
-            }
-        }
+        self.places.each(|var| {
+            var.with(|state| {
+                if var.addr() != 0 {
+                    f(state);
+                }
+            });
+        });
     }
 
     /// Removes every object in `[start, start + len)`, calling `seen` for each before.
-    pub fn remove_range(&self, start: usize, len: usize, mut seen: impl FnMut(&'static SyncVar)) {
-        if len == 0 {
-            return;
-        }
-        let (first, last) = (start >> PAGE_BITS, (start + len - 1) >> PAGE_BITS);
-        let mut removed = Vec::new();
-        if last - first < 4096 {
-            for page in first..=last {
-                if self.may_have(page) {
-                    take_in_range(
-                        &mut self.shard(page).lock(),
-                        Some(page),
-                        start,
-                        len,
-                        &mut removed,
-                    );
-                }
-            }
-        } else {
-            for shard in &self.shards {
-                take_in_range(&mut shard.lock(), None, start, len, &mut removed);
-            }
-        }
-        if removed.is_empty() {
-            return;
-        }
-        for var in removed {
+    pub fn remove_range(
+        &self,
+        shadow: &Shadow,
+        start: usize,
+        len: usize,
+        mut seen: impl FnMut(&'static SyncVar),
+    ) {
+        self.places.take_range(shadow, start, len, |var| {
             seen(var);
-            var.addr.store(0, Ordering::Relaxed);
+            var.move_to(0);
             self.free.lock().push(var);
-        }
+        });
     }
 
     /// Calls `f` for each lock that is held over a fork.
     pub fn each_lock(&self, f: &dyn Fn(&SpinLock)) {
-        for shard in &self.shards {
-            f(shard.spin());
-        }
+        self.places.each_lock(f);
         f(self.free.spin());
         f(self.names.spin());
     }
@@ -532,14 +466,8 @@ impl SyncVars {
     pub unsafe fn after_fork(&self) {
         // SAFETY: by the contract.
         unsafe {
-            for shard in &self.shards {
-                shard.force_unlock();
-                for page in shard.lock().iter() {
-                    for var in &page.vars {
-                        var.lock.force_unlock();
-                    }
-                }
-            }
+            self.places.after_fork();
+            self.places.each(|var| var.lock.force_unlock());
             self.free.force_unlock();
             self.names.force_unlock();
         }
@@ -549,37 +477,5 @@ impl SyncVars {
 impl Default for SyncVars {
     fn default() -> Self {
         SyncVars::new()
-    }
-}
-
-fn take_in_range(
-    table: &mut HashTable<Page>,
-    page: Option<usize>,
-    start: usize,
-    len: usize,
-    out: &mut Vec<&'static SyncVar>,
-) {
-    let mut take = |p: &mut Page| {
-        p.vars.retain(|&v| {
-            let inside = v.addr().wrapping_sub(start) < len;
-            if inside {
-                out.push(v);
-            }
-            !inside
-        });
-    };
-    match page {
-        Some(page) => {
-            if let Ok(mut found) = table.find_entry(hash(page), |p| p.page == page) {
-                take(found.get_mut());
-                if found.get().vars.is_empty() {
-                    found.remove();
-                }
-            }
-        }
-        None => table.retain(|p| {
-            take(p);
-            !p.vars.is_empty()
-        }),
     }
 }

@@ -18,8 +18,9 @@ pub fn fresh(start: usize, size: usize) {
     if let Some((s, at)) = here() {
         lifetime::forget(&RT, start, size);
         acts::fresh(s, start, size, MemoryKind::Other, at);
-        RT.syncs
-            .remove_range(start, size, |var| locking::memory_gone(&RT, s, var, at));
+        RT.syncs.remove_range(&RT.shadow, start, size, |var| {
+            locking::memory_gone(&RT, s, var, at)
+        });
         leave(s);
     }
 }

@@ -6,7 +6,7 @@ use deadheat_detect::entry::{Entry, LIST, LOCK, MASK};
 use std_alloc::vec::Vec;
 
 use super::list::{self, Sort};
-use super::{Cell, LONGEST_COMMON, Right, Words, lock, pair};
+use super::{Cell, LONGEST_COMMON, Right, Words, lock, pair, table};
 
 /// Puts `new`, a plain write, in the place of all that the cell remembers, if that is nothing but accesses of the same slot
 /// to no other bytes. False if it is not, and nothing was done.
@@ -99,6 +99,10 @@ fn reduce(cell: &Cell, first: u64, left: impl Fn(u64) -> u64) {
     if first & LIST == 0 {
         keep(first);
         keep(cell.second.load(Ordering::Relaxed));
+    } else if table::named_by(first) {
+        // SAFETY: just asked, and the cell is locked.
+        let (entries, count) = unsafe { table::entries(first) };
+        entries[..count].iter().copied().for_each(&mut keep);
     } else {
         // SAFETY: the word names a list, which is common or whose cell is locked.
         let list = unsafe { list::named_by(first) };
@@ -122,6 +126,10 @@ fn reduce(cell: &Cell, first: u64, left: impl Fn(u64) -> u64) {
         },
     };
     cell.set(Right::Locker, 0, after);
+    if table::named_by(first) {
+        // SAFETY: no cell names it any more.
+        unsafe { table::free(first) };
+    }
 }
 
 /// The cell is locked and its list its own: changed in place, however long it is.

@@ -7,7 +7,7 @@ use deadheat_detect::entry::{self, Entry, LIST, LOCK, MASK};
 #[cfg(test)]
 use super::Words;
 use super::list::{self, Sort};
-use super::{Cell, Step};
+use super::{Cell, Step, table};
 use crate::sys;
 
 /// Where a step finds that it has been at a cell before.
@@ -36,7 +36,13 @@ pub unsafe fn already_recorded(cell: *const Cell, step: &Step, need: u64) -> Bee
     if entry::same_step_covers(first, step.base, step.span, need) {
         return Been::Here;
     }
-    if first & (LIST | LOCK) == LIST {
+    if table::named_by(first) {
+        // SAFETY: just asked.
+        match unsafe { table::has(cell, first, step, need) } {
+            true => Been::Here,
+            false => Been::Never,
+        }
+    } else if first & (LIST | LOCK) == LIST {
         list_has(cell, first, step, need)
     } else {
         Been::Never
@@ -78,14 +84,25 @@ pub unsafe fn is_empty(cell: *const Cell) -> bool {
     cell.first.load(Ordering::Relaxed) | cell.second.load(Ordering::Relaxed) == 0
 }
 
-/// Does the cell name a list?
+/// Does the cell name a list that is no table?
 ///
 /// # Safety
 /// `cell` must be a cell of the shadow.
 #[inline(always)]
 pub unsafe fn has_list(cell: *const Cell) -> bool {
     // SAFETY: by the contract.
-    unsafe { (*cell).first.load(Ordering::Relaxed) & LIST != 0 }
+    let first = unsafe { (*cell).first.load(Ordering::Relaxed) };
+    first & LIST != 0 && !table::named_by(first)
+}
+
+/// Does the cell name a table?
+///
+/// # Safety
+/// `cell` must be a cell of the shadow.
+#[inline(always)]
+pub unsafe fn has_table(cell: *const Cell) -> bool {
+    // SAFETY: by the contract.
+    table::named_by(unsafe { (*cell).first.load(Ordering::Relaxed) })
 }
 
 /// The words as the compiler's hooks see them.
@@ -120,6 +137,13 @@ pub unsafe fn each_entry(cell: *const Cell, mut f: impl FnMut(Entry)) {
             sys::yield_now();
             continue;
         }
+        if table::named_by(first) {
+            // SAFETY: just asked.
+            if unsafe { table::each_unless_changed(cell, first, &mut f) } {
+                return;
+            }
+            continue;
+        }
         // SAFETY: a word with LIST set names a list.
         if first & LIST == 0 || unsafe { list::named_by(first) }.sort() == Sort::Common {
             if cell.first.load(Ordering::Acquire) == first
@@ -141,6 +165,11 @@ pub unsafe fn each_entry(cell: *const Cell, mut f: impl FnMut(Entry)) {
 }
 
 pub(super) fn each_word(first: u64, second: u64, mut f: impl FnMut(Entry)) {
+    if table::named_by(first) {
+        // SAFETY: just asked.
+        let (entries, count) = unsafe { table::entries(first) };
+        return entries[..count].iter().for_each(|&word| f(Entry(word)));
+    }
     if first & LIST != 0 {
         // SAFETY: the word names a list, which is common or whose cell is locked.
         let list = unsafe { list::named_by(first) };

@@ -81,6 +81,12 @@ impl Memo {
         self.hope = (self.hope + 4).min(HOPE);
     }
 
+    /// Common lists have not paid for a while.
+    #[cfg(test)]
+    pub fn despair(&mut self) {
+        self.hope = -1;
+    }
+
     pub fn remember(&mut self, before: Words, new: u64, after: Words) {
         self.changes[Self::index(before, new)] = Change { before, new, after };
     }

@@ -2,7 +2,8 @@
 //!
 //! A cell is two words. Each is an entry (`deadheat_detect::entry`) or empty; when two do not suffice, the first word names
 //! a list of entries (`cell::list`) with [`LIST`] set, and the second repeats the entry that was added last, which is
-//! only a hint for the fast path. A list word has an empty mask, so the fast path never takes it for an entry.
+//! only a hint for the fast path. A list word has an empty mask, so the fast path never takes it for an entry. A list with
+//! [`table::TABLE`] set in its word is a table, one past for each part of the cell.
 //!
 //! | who | may |
 //! |---|---|
@@ -20,12 +21,13 @@ use deadheat_detect::entry::{self, Entry, LIST, LOCK, MASK};
 pub use self::both::settle_both;
 pub use self::forget::{drop_moot, forget, replace_own, unlock_after_fork};
 use self::list::Sort;
-pub use self::list::after_fork;
+
 #[cfg(test)]
 pub use self::look::words;
-pub use self::look::{Been, already_recorded, each_entry, has_list, is_empty};
+pub use self::look::{Been, already_recorded, each_entry, has_list, has_table, is_empty};
 pub use self::memo::{Memo, Words};
 pub use self::quick::{settle_own, settle_shared};
+pub use self::table::settle_table;
 use crate::clock::Clock;
 use crate::sys;
 
@@ -35,8 +37,19 @@ mod list;
 mod look;
 mod memo;
 mod quick;
+pub mod table;
 #[cfg(test)]
 mod tests;
+
+/// # Safety
+/// No other thread may exist.
+pub unsafe fn after_fork() {
+    // SAFETY: by the contract.
+    unsafe {
+        list::after_fork();
+        table::after_fork();
+    }
+}
 
 /// Two words of shadow for 8 bytes of the program.
 #[repr(C, align(16))]
@@ -160,7 +173,7 @@ pub unsafe fn record(
         },
         (Fate::Gone, Fate::Stays) => pair(whole.0, second),
         (Fate::Stays, Fate::Gone) => pair(whole.0, first),
-        (Fate::Stays, Fate::Stays) => to_list(memo, Words { first, second }, new.0),
+        (Fate::Stays, Fate::Stays) => to_list(memo, step, Words { first, second }, new.0),
     };
     cell.set(right, second, after);
 }
@@ -206,15 +219,16 @@ fn pair(new: u64, old: u64) -> Words {
 }
 
 #[inline(never)]
-fn to_list(memo: &mut Memo, before: Words, new: u64) -> Words {
+fn to_list(memo: &mut Memo, step: &Step, before: Words, new: u64) -> Words {
     if let Some(after) = memo.recall(before, new) {
         return after;
     }
-    listed(memo, before, new, &[before.first, before.second, new])
+    let words = [before.first, before.second, new];
+    listed(memo, step, before, new, &words)
 }
 
-/// A list of `words`, whose last one is the newest.
-fn listed(memo: &mut Memo, before: Words, new: u64, words: &[u64]) -> Words {
+/// A list or a table of `words`, whose last one is the newest.
+fn listed(memo: &mut Memo, step: &Step, before: Words, new: u64, words: &[u64]) -> Words {
     let newest = words[words.len() - 1];
     if memo.hopeful()
         && let Some((list, found)) = list::common(words)
@@ -229,8 +243,10 @@ fn listed(memo: &mut Memo, before: Words, new: u64, words: &[u64]) -> Words {
         }
         return after;
     }
+    let first =
+        table::made_of(words, step).unwrap_or_else(|| list::word_of(list::make(words, Sort::Own)));
     Words {
-        first: list::word_of(list::make(words, Sort::Own)),
+        first,
         second: newest,
     }
 }
@@ -304,6 +320,9 @@ fn record_in_list(
     new: Entry,
     races: &mut Races,
 ) {
+    if table::named_by(first) && first & LOCK == 0 {
+        return record_in_table(cell, first, right, memo, step, new, races);
+    }
     if first & (LIST | LOCK) == LIST {
         // A common list never changes, so neither does what becomes of it: most cells end here.
         if let Some(after) = memo.recall(Words { first, second: 0 }, new.0) {
@@ -339,12 +358,16 @@ fn record_locked(
             0,
             words_after(
                 memo,
+                step,
                 Words { first, second },
                 new.0,
                 &words[..count],
                 races.count,
             ),
         );
+    }
+    if table::named_by(first) {
+        return record_in_table(cell, first, Right::Locker, memo, step, new, races);
     }
     // SAFETY: the word names a list.
     let list = unsafe { list::named_by(first) };
@@ -363,12 +386,46 @@ fn record_locked(
         0,
         words_after(
             memo,
+            step,
             Words { first, second: 0 },
             new.0,
             &words[..count],
             races.count,
         ),
     );
+}
+
+/// The cell has a table: it stays one if the access knows of all that was done to its parts.
+fn record_in_table(
+    cell: &Cell,
+    first: u64,
+    right: Right,
+    memo: &mut Memo,
+    step: &Step,
+    new: Entry,
+    races: &mut Races,
+) {
+    // SAFETY: the word names a table, and the caller may change it.
+    unsafe {
+        let after = match table::recorded(cell, first, step, new) {
+            Some(after) => after,
+            None => {
+                let (old, count) = table::entries(first);
+                let mut words = [0u64; table::MOST + 1];
+                let count = judge_all(&old[..count], step, new, races, &mut words);
+                let before = Words { first, second: 0 };
+                let after = words_after(memo, step, before, new.0, &words[..count], races.count);
+                cell.set(right, 0, after);
+                return table::free(first);
+            }
+        };
+        if right == Right::Locker || after != first {
+            cell.first.store(after, Ordering::Release);
+        }
+        if after != first {
+            table::free(first);
+        }
+    }
 }
 
 /// The entries of `old` that stay beside `new`, and `new` last; how many.
@@ -395,7 +452,14 @@ fn merged(old: impl Iterator<Item = u64>, new: Entry) -> Entry {
 }
 
 /// The cell's words for these entries.
-fn words_after(memo: &mut Memo, before: Words, new: u64, words: &[u64], races: usize) -> Words {
+fn words_after(
+    memo: &mut Memo,
+    step: &Step,
+    before: Words,
+    new: u64,
+    words: &[u64],
+    races: usize,
+) -> Words {
     match *words {
         [only] => remembered(
             memo,
@@ -415,7 +479,7 @@ fn words_after(memo: &mut Memo, before: Words, new: u64, words: &[u64], races: u
                 second: words[words.len() - 1],
             }
         }
-        _ => listed(memo, before, new, words),
+        _ => listed(memo, step, before, new, words),
     }
 }
 
@@ -481,12 +545,30 @@ fn record_in_own(
         );
     }
     list.set_len(kept);
+    let first = match table_instead(list, last, step) {
+        Some(first) => first,
+        None => list::word_of(list::grow(list, last)),
+    };
     cell.set(
         Right::Locker,
         0,
         Words {
-            first: list::word_of(list::grow(list, last)),
+            first,
             second: last,
         },
     );
+}
+
+/// The word of a table of what an own list has, and of `last`, if a table can say it; the list is freed.
+fn table_instead(list: &'static list::List, last: u64, step: &Step) -> Option<u64> {
+    let mut words = [0u64; table::MOST];
+    let len = list.len();
+    let words = words.get_mut(..len + 1)?;
+    for (i, word) in words[..len].iter_mut().enumerate() {
+        *word = list.item(i).load(Ordering::Relaxed);
+    }
+    words[len] = last;
+    let first = table::made_of(words, step)?;
+    list::free(list);
+    Some(first)
 }

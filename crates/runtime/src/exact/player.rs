@@ -224,8 +224,10 @@ impl Player {
         self.rt.threads.join(self.rt, self.root, first);
         self.rt
             .syncs
-            .remove_range(self.objects, OBJECTS_STRIDE, |_| ());
-        self.rt.syncs.remove_range(self.base, DATA_STRIDE, |_| ());
+            .remove_range(&self.rt.shadow, self.objects, OBJECTS_STRIDE, |_| ());
+        self.rt
+            .syncs
+            .remove_range(&self.rt.shadow, self.base, DATA_STRIDE, |_| ());
         self.ids.clear();
         if upkeep != Upkeep::Nothing {
             lifetime::fresh(self.rt, self.base, DATA_STRIDE);

@@ -57,7 +57,7 @@ interpose! {
             let after = RT.modules.mapped();
             for &(start, end) in before.iter().filter(|range| !after.contains(range)) {
                 RT.shadow.clear(start as usize, (end - start) as usize);
-                RT.syncs.remove_range(start as usize, (end - start) as usize, |var| locking::memory_gone(&RT, s, var, at));
+                RT.syncs.remove_range(&RT.shadow, start as usize, (end - start) as usize, |var| locking::memory_gone(&RT, s, var, at));
                 RT.modules.unmapped(start, end);
                 acts::fresh(s, start as usize, (end - start) as usize, MemoryKind::Other, at);
             }

@@ -285,7 +285,8 @@ fn resize(call: &mut Call, p: *mut c_void, size: usize) -> *mut c_void {
     if size <= old {
         // A smaller block stays where it is.
         inside(call, || {
-            RT.syncs.remove_range(p as usize + size, old - size, |_| ());
+            RT.syncs
+                .remove_range(&RT.shadow, p as usize + size, old - size, |_| ());
             RT.heap.allocated(p as usize, size, thread, stack);
         });
         // SAFETY: the program's own call.

@@ -97,7 +97,7 @@ pub fn forget(s: &mut Strand) {
         tls_low,
         tls_high.saturating_sub(tls_low),
     );
-    RT.syncs.remove_range(low, size, |var| {
+    RT.syncs.remove_range(&RT.shadow, low, size, |var| {
         locking::memory_gone(&RT, s, var, StackId(0))
     });
 }

@@ -1,0 +1,434 @@
+//! Tables: cells whose bytes have pasts of their own, each in order.
+//!
+//! The fields of a struct, or the bytes of a buffer, are touched one by one, in other steps and at other places; one list
+//! for all of them would be searched and rewritten at each touch. A table has two words for each part of the cell
+//! instead: its last write, and its last read since. That is all there is to know of a part as long as each access to it
+//! knows of those before; when one does not, or is atomic, the cell goes back to a list.
+//!
+//! ```text
+//!   first word of the cell   | parts 2 | version 8 |  address / 32  42 | list | - | - | plain |    0    |
+//!   table                    | write | read | write | read | ...        2, 4 or 8 parts
+//! ```
+//!
+//! Parts are of 4, 2 or 1 bytes, as large as the accesses allow. A word is the whole access, so its mask may have bytes of
+//! other parts; which of them it still stands for is told by where it is.
+//!
+//! | who | may |
+//! |---|---|
+//! | anybody | read a word and believe it if the cell's first word is the same afterwards |
+//! | who may change the cell | change the table |
+//!
+//! The memory of tables is never given back to anything else, and the version tells one use of it from the next.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use deadheat_detect::entry::{self, Entry, LIST, LOCK, MASK, PLAIN, SEQ_SHIFT, WRITE};
+
+use super::{Cell, Right, Step, lock};
+use crate::clock::Clock;
+use crate::sync::Locked;
+use crate::sys;
+
+/// Set in a cell's first word, together with [`LIST`], if it names a table.
+pub const TABLE: u64 = PLAIN;
+const NAMES_TABLE: u64 = LIST | TABLE;
+
+/// Where the size of the parts and the version are in the first word.
+pub const PART_SHIFT: u32 = 62;
+const VERSION_SHIFT: u32 = 54;
+pub const ADDRESS_UNIT: u32 = 5;
+
+/// The most entries that a table can stand for.
+pub const MOST: usize = 16;
+const SLAB: usize = 64 << 10;
+/// So many accesses take less room in a list than in a table with parts of 1, 2 or 4 bytes.
+const FEW: [usize; 3] = [6, 2, 2];
+
+/// A table and the bytes of its parts, as a cell's first word tells.
+#[derive(Clone, Copy)]
+struct Table {
+    words: *const AtomicU64,
+    /// A part has `1 << part` bytes.
+    part: u32,
+}
+
+/// What a part holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+enum Row {
+    Write = 0,
+    Read = 1,
+}
+
+/// Does the word name a table?
+#[inline(always)]
+pub const fn named_by(first: u64) -> bool {
+    first & NAMES_TABLE == NAMES_TABLE
+}
+
+impl Table {
+    /// # Safety
+    /// The word must name a table.
+    #[inline(always)]
+    const unsafe fn of(first: u64) -> Table {
+        let address =
+            first << (64 - VERSION_SHIFT) >> (64 - VERSION_SHIFT + SEQ_SHIFT) << ADDRESS_UNIT;
+        Table {
+            words: address as *const AtomicU64,
+            part: (first >> PART_SHIFT) as u32,
+        }
+    }
+
+    const fn parts(self) -> usize {
+        8 >> self.part
+    }
+
+    /// The bytes of a part.
+    const fn bytes(self, part: usize) -> u8 {
+        (((1u32 << (1 << self.part)) - 1) << (part << self.part)) as u8
+    }
+
+    #[inline(always)]
+    fn word(self, part: usize, row: Row) -> &'static AtomicU64 {
+        // SAFETY: callers stay below the count of parts, and tables stay mapped.
+        unsafe { &*self.words.add(part * 2 + row as usize) }
+    }
+
+    #[inline(always)]
+    fn get(self, part: usize, row: Row) -> u64 {
+        self.word(part, row).load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn put(self, part: usize, row: Row, word: u64) {
+        self.word(part, row).store(word, Ordering::Release);
+    }
+
+    /// The parts that these bytes are, if they are whole ones.
+    #[inline(always)]
+    fn parts_of(self, mask: u8) -> Option<core::ops::Range<usize>> {
+        let from = mask.trailing_zeros() >> self.part;
+        let to = (7 - mask.leading_zeros().min(7)) >> self.part;
+        let whole = self.bytes(from as usize) | self.bytes(to as usize);
+        let run = (0xffu32 >> (7 - (mask.ilog2()))) & (0xff << mask.trailing_zeros());
+        (mask as u32 == run && whole & !mask == 0).then_some(from as usize..to as usize + 1)
+    }
+
+    /// Calls `f` with each access, and the bytes that it still stands for.
+    fn each(self, mut f: impl FnMut(Entry)) {
+        for row in [Row::Write, Row::Read] {
+            let mut part = 0;
+            while part < self.parts() {
+                let word = self.get(part, row);
+                let mut bytes = self.bytes(part);
+                part += 1;
+                while part < self.parts() && self.get(part, row) == word {
+                    bytes |= self.bytes(part);
+                    part += 1;
+                }
+                if word & bytes as u64 != 0 {
+                    f(Entry(word & !(MASK & !(bytes as u64))));
+                }
+            }
+        }
+    }
+}
+
+/// Has the step made an access that makes the one described by `need` redundant?
+///
+/// One word suffices: what somebody else did since to one of its bytes would not know of it, so this would be no table.
+///
+/// # Safety
+/// `first` must name a table, and have been read from the cell.
+#[inline(always)]
+pub unsafe fn has(cell: &Cell, first: u64, step: &Step, need: u64) -> bool {
+    // SAFETY: by the contract.
+    let table = unsafe { Table::of(first) };
+    let part = (need as u8).trailing_zeros() as usize >> table.part;
+    let covers = |row| entry::same_step_covers(table.get(part, row), step.base, step.span, need);
+    (covers(Row::Write) || covers(Row::Read)) && cell.first.load(Ordering::Acquire) == first
+}
+
+/// Records a plain access that knows of all that was done to its parts before. False, with nothing changed, if it does not, or
+/// if the parts are too large for it.
+///
+/// # Safety
+/// `cell` must be a cell of the shadow, and the strand at work there by the right that it claims.
+#[inline(always)]
+pub unsafe fn settle_table(
+    cell: *const Cell,
+    right: Right,
+    clock: &Clock,
+    stamp: u64,
+    need: u64,
+) -> bool {
+    // SAFETY: by the contract.
+    let cell = unsafe { &*cell };
+    let first = match right {
+        Right::Owner => cell.first.load(Ordering::Relaxed),
+        Right::Locker => lock(cell),
+    };
+    let done = first & LOCK == 0
+        && named_by(first)
+        // SAFETY: just asked.
+        && settle(unsafe { Table::of(first) }, |word| clock.covers_word(word), stamp | need);
+    if done {
+        cell.second.store(stamp | need, Ordering::Release);
+    }
+    if right == Right::Locker {
+        cell.first.store(first, Ordering::Release);
+    }
+    done
+}
+
+#[inline(always)]
+fn settle(table: Table, covers: impl Fn(u64) -> bool, new: u64) -> bool {
+    let Some(parts) = table.parts_of(new as u8) else {
+        return false;
+    };
+    if new & PLAIN == 0 {
+        return false;
+    }
+    let mut known = 0;
+    let mut knows = |word: u64| {
+        let yes = word == known || covers(word);
+        known = word;
+        yes
+    };
+    for part in parts.clone() {
+        if !knows(table.get(part, Row::Write)) || !knows(table.get(part, Row::Read)) {
+            return false;
+        }
+    }
+    for part in parts {
+        if new & WRITE != 0 {
+            table.put(part, Row::Write, new);
+            table.put(part, Row::Read, 0);
+        } else {
+            table.put(part, Row::Read, new);
+        }
+    }
+    true
+}
+
+/// As [`settle_table`], in a cell that the caller may change, and with smaller parts if need be: the cell's first word
+/// afterwards.
+///
+/// # Safety
+/// `first` must be the cell's and name a table.
+pub unsafe fn recorded(cell: &Cell, first: u64, step: &Step, new: Entry) -> Option<u64> {
+    let covers = |word| step.covers(Entry(word));
+    let mut after = first;
+    // SAFETY: by the contract.
+    if !settle(unsafe { Table::of(first) }, covers, new.0) {
+        // SAFETY: by the contract.
+        after = unsafe { refined(first, new.mask()) }?;
+        // SAFETY: a table that no cell names yet.
+        if !settle(unsafe { Table::of(after) }, covers, new.0) {
+            // SAFETY: as above.
+            unsafe { free(after) };
+            return None;
+        }
+    }
+    cell.second.store(new.0, Ordering::Release);
+    Some(after)
+}
+
+/// Calls `f` for each access of the table that the cell's first word names, if it names the same one afterwards. False if
+/// not.
+///
+/// # Safety
+/// `first` must name a table, and have been read from the cell.
+pub unsafe fn each_unless_changed(cell: &Cell, first: u64, f: &mut impl FnMut(Entry)) -> bool {
+    // SAFETY: by the contract.
+    let (entries, count) = unsafe { entries(first) };
+    let same = cell.first.load(Ordering::Acquire) == first;
+    if same {
+        entries[..count].iter().for_each(|&word| f(Entry(word)));
+    }
+    same
+}
+
+/// The accesses of the table, and how many.
+///
+/// # Safety
+/// `first` must name a table.
+pub unsafe fn entries(first: u64) -> ([u64; MOST], usize) {
+    let mut entries = [0; MOST];
+    let mut count = 0;
+    // SAFETY: by the contract.
+    unsafe { Table::of(first) }.each(|entry| {
+        let same = |&word: &u64| (word ^ entry.0) & !MASK == 0;
+        if let Some(at) = entries[..count].iter().position(same) {
+            entries[at] |= entry.0;
+        } else if count < MOST {
+            entries[count] = entry.0;
+            count += 1;
+        }
+    });
+    (entries, count)
+}
+
+/// The first word of a cell with a table of these accesses, the last of which is `step`'s own and new; none if a table
+/// cannot say all of it.
+pub fn made_of(words: &[u64], step: &Step) -> Option<u64> {
+    let (&new, old) = words.split_last()?;
+    let mut rows = [[0u64; 2]; 8];
+    let put = |rows: &mut [[u64; 2]; 8], word: u64, replaces: &dyn Fn(u64) -> bool| {
+        (0..8).filter(|byte| word >> byte & 1 != 0).all(|byte| {
+            let row = if word & WRITE != 0 {
+                Row::Write
+            } else {
+                Row::Read
+            };
+            let place = &mut rows[byte][row as usize];
+            let clear = *place == 0 || replaces(*place);
+            *place = word;
+            clear
+        })
+    };
+    for &word in old {
+        // Of one strand's accesses the later one counts. Who came first of two strands is not known any more.
+        let later = |there: u64| Entry(there).slot() == Entry(word).slot() && there <= word;
+        if word & (PLAIN | LIST | LOCK) != PLAIN || !put(&mut rows, word, &later) {
+            return None;
+        }
+    }
+    if new & PLAIN == 0 || !put(&mut rows, new, &|there| step.covers(Entry(there))) {
+        return None;
+    }
+    if new & WRITE != 0 {
+        for (_, [_, read]) in (0..8)
+            .zip(&mut rows)
+            .filter(|(byte, _)| new >> byte & 1 != 0)
+        {
+            if !step.covers(Entry(*read)) {
+                return None;
+            }
+            *read = 0;
+        }
+    }
+    let part = largest_part(&rows);
+    (words.len() > FEW[part as usize]).then(|| make(&rows, part))
+}
+
+/// How large parts can be if the bytes of a part are alike.
+fn largest_part(rows: &[[u64; 2]; 8]) -> u32 {
+    let same = |span: usize| (0..8).all(|byte| rows[byte] == rows[byte & !(span - 1)]);
+    if same(4) {
+        2
+    } else if same(2) {
+        1
+    } else {
+        0
+    }
+}
+
+/// A table of these words, for each byte its write and its read.
+fn make(rows: &[[u64; 2]; 8], part: u32) -> u64 {
+    let first = take(part);
+    // SAFETY: that named a fresh table.
+    let table = unsafe { Table::of(first) };
+    for at in 0..table.parts() {
+        table.put(at, Row::Write, rows[at << part][0]);
+        table.put(at, Row::Read, rows[at << part][1]);
+    }
+    first
+}
+
+/// The same table in smaller parts, so that `mask` is whole ones; the old one is to be freed. None if they are small already.
+///
+/// # Safety
+/// `first` must name a table that the caller may change.
+unsafe fn refined(first: u64, mask: u8) -> Option<u64> {
+    // SAFETY: by the contract.
+    let old = unsafe { Table::of(first) };
+    let even = |mask: u8| (mask ^ mask >> 1) & 0x55 == 0;
+    let part = if even(mask) { 1 } else { 0 };
+    if old.part <= part {
+        return None;
+    }
+    let finer = take(part);
+    // SAFETY: that named a fresh table.
+    let new = unsafe { Table::of(finer) };
+    for at in 0..new.parts() {
+        for row in [Row::Write, Row::Read] {
+            new.put(at, row, old.get(at << part >> old.part, row));
+        }
+    }
+    Some(finer)
+}
+
+struct Pool {
+    free: *const AtomicU64,
+    bump: *mut u8,
+    end: *mut u8,
+}
+
+// SAFETY: plain memory that only the pool owns.
+unsafe impl Send for Pool {}
+
+static POOLS: [Locked<Pool>; 3] = [const {
+    Locked::new(Pool {
+        free: core::ptr::null(),
+        bump: core::ptr::null_mut(),
+        end: core::ptr::null_mut(),
+    })
+}; 3];
+
+fn word_for(words: *const AtomicU64, part: u32, version: u64) -> u64 {
+    (part as u64) << PART_SHIFT
+        | (version & 0xff) << VERSION_SHIFT
+        | (words as u64 >> ADDRESS_UNIT) << SEQ_SHIFT
+        | NAMES_TABLE
+}
+
+/// The word for a table with parts of `1 << part` bytes that nobody uses.
+fn take(part: u32) -> u64 {
+    let mut pool = POOLS[part as usize].lock();
+    if !pool.free.is_null() {
+        let words = pool.free;
+        // SAFETY: only tables are put there: the next free one, and the version of the use that comes.
+        let (next, version) = unsafe {
+            (
+                (*words).load(Ordering::Relaxed),
+                (*words.add(1)).load(Ordering::Relaxed),
+            )
+        };
+        pool.free = next as *const AtomicU64;
+        return word_for(words, part, version);
+    }
+    if pool.bump == pool.end {
+        pool.bump = sys::map(SLAB);
+        if pool.bump.is_null() {
+            sys::die("no memory left for the accesses to the parts of a cell");
+        }
+        pool.end = pool.bump.wrapping_add(SLAB);
+    }
+    let words = pool.bump;
+    pool.bump = words.wrapping_add(16 * (8 >> part));
+    word_for(words as *const AtomicU64, part, 0)
+}
+
+/// Frees a table that no cell names any more.
+///
+/// # Safety
+/// `first` must name a table that no cell names.
+pub unsafe fn free(first: u64) {
+    // SAFETY: by the contract.
+    let table = unsafe { Table::of(first) };
+    let version = (first >> VERSION_SHIFT) + 1;
+    let mut pool = POOLS[table.part as usize].lock();
+    table.put(0, Row::Read, version & 0xff);
+    table.put(0, Row::Write, pool.free as u64);
+    pool.free = table.words;
+}
+
+/// # Safety
+/// No other thread may exist.
+pub unsafe fn after_fork() {
+    for pool in &POOLS {
+        // SAFETY: by the contract.
+        unsafe { pool.force_unlock() };
+    }
+}

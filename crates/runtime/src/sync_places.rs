@@ -1,0 +1,264 @@
+//! Where the synchronization objects of the program are: from an address to its object in a few loads, without a lock.
+//!
+//! A page of the program that has an object gets a number for each of its cells; a cell with several objects has a chain of
+//! them. Objects live in blocks that are never freed, and are used again for other addresses, so whoever looks compares
+//! the address. One who finds a chain but not his object looks again under the page's lock: the chain may have been
+//! changed under him.
+//!
+//! | who | may |
+//! |---|---|
+//! | anybody | follow a chain |
+//! | who holds the page's lock | change its chains |
+
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use std_alloc::boxed::Box;
+use std_alloc::vec::Vec;
+
+use crate::pages::{PAGE_BITS, PAGES};
+use crate::shadow::{ADDRESS_BITS, REGION, Shadow};
+use crate::sync::{Locked, SpinLock};
+use crate::syncvar::SyncVar;
+use crate::sys;
+
+/// For each cell of a page the number of its first object, 0 if it has none.
+pub struct SyncPage {
+    heads: [AtomicU32; CELLS],
+}
+
+const CELLS: usize = 1 << (PAGE_BITS - 3);
+const LOCKS: usize = 64;
+const BLOCK: usize = 1 << BLOCK_BITS;
+const BLOCK_BITS: u32 = 8;
+const BLOCKS: usize = 1 << 16;
+
+/// All objects, by address and by number.
+pub struct SyncPlaces {
+    locks: [SpinLock; LOCKS],
+    blocks: [AtomicPtr<SyncVar>; BLOCKS],
+    /// How many there are.
+    count: Locked<usize>,
+}
+
+/// An address that the shadow can have. The object knows its own.
+fn home(addr: usize) -> usize {
+    addr & ((1 << ADDRESS_BITS) - 1)
+}
+
+impl SyncPlaces {
+    pub const fn new() -> Self {
+        SyncPlaces {
+            locks: [const { SpinLock::new() }; LOCKS],
+            blocks: [const { AtomicPtr::new(core::ptr::null_mut()) }; BLOCKS],
+            count: Locked::new(0),
+        }
+    }
+
+    fn lock_of(&self, addr: usize) -> &SpinLock {
+        &self.locks[(home(addr) >> PAGE_BITS) % LOCKS]
+    }
+
+    /// The object with this number, from 1 on.
+    #[inline(always)]
+    fn var(&self, index: u32) -> &'static SyncVar {
+        let index = index as usize - 1;
+        let block = self.blocks[index >> BLOCK_BITS].load(Ordering::Acquire);
+        // SAFETY: only numbers that `grow` gave are in chains, and blocks are never freed.
+        unsafe { &*block.add(index % BLOCK) }
+    }
+
+    /// The page's numbers, if it has ever had an object.
+    #[inline(always)]
+    fn page(shadow: &Shadow, addr: usize) -> Option<&'static SyncPage> {
+        let addr = home(addr);
+        let cell = shadow.existing(addr)?;
+        // SAFETY: the shadow gave the cell for this address.
+        let owners = unsafe { Shadow::owners(addr, cell) };
+        let page = owners.syncs[addr >> PAGE_BITS & (PAGES - 1)].load(Ordering::Acquire);
+        // SAFETY: set once, never freed.
+        unsafe { page.as_ref() }
+    }
+
+    /// The object at `addr` if there is one.
+    #[inline]
+    pub fn find(&self, shadow: &Shadow, addr: usize) -> Option<&'static SyncVar> {
+        let head = Self::page(shadow, addr)?.head(addr).load(Ordering::Acquire);
+        if head == 0 {
+            return None;
+        }
+        let first = self.var(head);
+        if first.addr() == addr {
+            return Some(first);
+        }
+        self.find_in_chain(shadow, addr)
+    }
+
+    #[inline(never)]
+    fn find_in_chain(&self, shadow: &Shadow, addr: usize) -> Option<&'static SyncVar> {
+        let page = Self::page(shadow, addr)?;
+        self.lock_of(addr).lock();
+        let found = self.walk(page, addr);
+        self.lock_of(addr).unlock();
+        found
+    }
+
+    /// Under the page's lock.
+    fn walk(&self, page: &SyncPage, addr: usize) -> Option<&'static SyncVar> {
+        let mut at = page.head(addr).load(Ordering::Acquire);
+        while at != 0 {
+            let var = self.var(at);
+            if var.addr() == addr {
+                return Some(var);
+            }
+            at = var.next.load(Ordering::Acquire);
+        }
+        None
+    }
+
+    /// The object at `addr`; the one that `make` makes if there is none.
+    pub fn find_or_put(
+        &self,
+        shadow: &Shadow,
+        addr: usize,
+        make: impl FnOnce() -> &'static SyncVar,
+    ) -> &'static SyncVar {
+        self.lock_of(addr).lock();
+        let page = match Self::page(shadow, addr) {
+            Some(page) => page,
+            None => Self::new_page(shadow, addr),
+        };
+        let var = self.walk(page, addr).unwrap_or_else(|| {
+            let var = make();
+            let head = page.head(addr);
+            var.next
+                .store(head.load(Ordering::Relaxed), Ordering::Release);
+            head.store(var.index, Ordering::Release);
+            var
+        });
+        self.lock_of(addr).unlock();
+        var
+    }
+
+    #[cold]
+    fn new_page(shadow: &Shadow, addr: usize) -> &'static SyncPage {
+        let addr = home(addr);
+        let Some(cell) = shadow.cell(addr) else {
+            sys::die("no memory left for synchronization objects");
+        };
+        // SAFETY: the shadow gave the cell for this address.
+        let owners = unsafe { Shadow::owners(addr, cell) };
+        let page: &'static SyncPage = Box::leak(Box::new(SyncPage {
+            heads: [const { AtomicU32::new(0) }; CELLS],
+        }));
+        owners.syncs[addr >> PAGE_BITS & (PAGES - 1)]
+            .store(core::ptr::from_ref(page).cast_mut(), Ordering::Release);
+        page
+    }
+
+    /// An object that was never used.
+    pub fn grow(&self, addr: usize) -> &'static SyncVar {
+        let mut count = self.count.lock();
+        let index = *count;
+        let Some(place) = self.blocks.get(index >> BLOCK_BITS) else {
+            sys::die("more than 16 million synchronization objects at once");
+        };
+        if index.is_multiple_of(BLOCK) {
+            let block = (index..index + BLOCK).map(|at| SyncVar::new(0, at as u32 + 1));
+            let block: Box<[SyncVar]> = block.collect::<Vec<_>>().into_boxed_slice();
+            place.store(Box::leak(block).as_mut_ptr(), Ordering::Release);
+        }
+        *count += 1;
+        let var = self.var(index as u32 + 1);
+        var.move_to(addr);
+        var
+    }
+
+    /// Takes every object in `[start, start + len)` out of its chain, and calls `f` with it.
+    pub fn take_range(
+        &self,
+        shadow: &Shadow,
+        start: usize,
+        len: usize,
+        mut f: impl FnMut(&'static SyncVar),
+    ) {
+        let end = start.saturating_add(len).min(1 << ADDRESS_BITS);
+        let mut at = start;
+        while at < end {
+            let step = match shadow.existing(at) {
+                Some(_) => 1 << PAGE_BITS,
+                None => REGION,
+            };
+            let stop = ((at | (step - 1)) + 1).min(end);
+            if let Some(page) = Self::page(shadow, at) {
+                for cell in at >> 3..=(stop - 1) >> 3 {
+                    if page.head(cell << 3).load(Ordering::Acquire) != 0 {
+                        self.take_cell(page, cell << 3, start..end, &mut f);
+                    }
+                }
+            }
+            at = stop;
+        }
+    }
+
+    fn take_cell(
+        &self,
+        page: &SyncPage,
+        cell: usize,
+        range: core::ops::Range<usize>,
+        f: &mut impl FnMut(&'static SyncVar),
+    ) {
+        let mut taken = Vec::new();
+        self.lock_of(cell).lock();
+        let mut link = page.head(cell);
+        loop {
+            let at = link.load(Ordering::Acquire);
+            if at == 0 {
+                break;
+            }
+            let var = self.var(at);
+            if range.contains(&var.addr()) {
+                link.store(var.next.load(Ordering::Acquire), Ordering::Release);
+                taken.push(var);
+            } else {
+                link = &var.next;
+            }
+        }
+        self.lock_of(cell).unlock();
+        taken.into_iter().for_each(f);
+    }
+
+    /// Calls `f` for each object that was ever used.
+    pub fn each(&self, mut f: impl FnMut(&'static SyncVar)) {
+        let count = *self.count.lock();
+        (1..=count as u32).for_each(|index| f(self.var(index)));
+    }
+
+    /// Calls `f` for each lock that is held over a fork.
+    pub fn each_lock(&self, f: &dyn Fn(&SpinLock)) {
+        self.locks.iter().for_each(f);
+        f(self.count.spin());
+    }
+
+    /// # Safety
+    /// No other thread may exist.
+    pub unsafe fn after_fork(&self) {
+        // SAFETY: by the contract.
+        unsafe {
+            self.locks.iter().for_each(|lock| lock.force_unlock());
+            self.count.force_unlock();
+        }
+    }
+}
+
+impl Default for SyncPlaces {
+    fn default() -> Self {
+        SyncPlaces::new()
+    }
+}
+
+impl SyncPage {
+    #[inline(always)]
+    fn head(&self, addr: usize) -> &AtomicU32 {
+        &self.heads[addr >> 3 & (CELLS - 1)]
+    }
+}
