@@ -34,7 +34,7 @@ pub const PAGES: usize = crate::shadow::REGION >> PAGE_BITS;
 
 const NOBODY: u16 = 0;
 const CHANGING: u16 = 0xfffe;
-const SHARED: u16 = 0xffff;
+pub const SHARED: u16 = 0xffff;
 /// Slots from this on own nothing; their pages are shared at once.
 const OWNING_SLOTS: u16 = 0xfff0;
 

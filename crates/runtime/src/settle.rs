@@ -22,7 +22,7 @@ use crate::access;
 use crate::cell::Cell;
 use crate::clock::Clock;
 use crate::history::{CHUNK, Place};
-use crate::pages::{OWNERS_BYTES, PAGE_BITS, PAGES};
+use crate::pages::{OWNERS_BYTES, PAGE_BITS, PAGES, SHARED};
 use crate::runtime::RT;
 use crate::strand::{OTHER_SITE, Strand};
 
@@ -76,8 +76,8 @@ macro_rules! number {
     };
 }
 
-/// Loads both words into r10 and r11 if the strand owns the page and all they say happened before; else goes to 80.
-macro_rules! words {
+/// Goes on if the strand owns the page, with the first word in r10, which names no list; else to 85, with the owner in cx.
+macro_rules! own {
     () => {
         "mov ecx, edi
          and ecx, 0xfff8
@@ -89,26 +89,90 @@ macro_rules! words {
          and ecx, {page_mask}
          movzx ecx, word ptr [r11 + rcx - {owners}]
          cmp cx, word ptr [rdx + {owner_name}]
-         jne 80f
+         jne 85f
          mov r10, qword ptr [rax]
          test r10d, {list_or_lock}
          jnz 80f
-         mov r11, qword ptr [rax + 8]
+        "
+    };
+}
+
+/// The same if the page is shared: the cell is locked then.
+macro_rules! shared {
+    () => {
+        "85:
+         cmp cx, {shared}
+         jne 80b
+         mov r10, qword ptr [rax]
+         test r10d, {list_or_lock}
+         jnz 80b
+         mov rcx, rax
+         mov rax, r10
+         mov rdi, r10
+         or rdi, {lock}
+         lock cmpxchg qword ptr [rcx], rdi
+         mov rax, rcx
+         jne 80b
+        "
+    };
+}
+
+/// Loads the second word into r11, and goes on if all that both say happened before; else to 89.
+macro_rules! words {
+    () => {
+        "mov r11, qword ptr [rax + 8]
          mov rdi, qword ptr [rdx + {clock}]
          mov rcx, r10
          or rcx, r11
          shr rcx, {slot_shift}
          cmp rcx, qword ptr [rdx + {clock_len}]
-         jae 80f
+         jae 89f
          mov rcx, r10
          shr rcx, {slot_shift}
          cmp r10, qword ptr [rdi + rcx*8]
-         ja 80f
+         ja 89f
          mov rcx, r11
          shr rcx, {slot_shift}
          cmp r11, qword ptr [rdi + rcx*8]
-         ja 80f
+         ja 89f
          or r9, rsi
+        "
+    };
+}
+
+/// What the words become: r10 and r11, the second being 0 or another one at 62, and the one that was the second having
+/// become the first at 61: then it must be there before it is overwritten.
+macro_rules! put_own {
+    () => {
+        "jmp 62f
+      61:
+         mov qword ptr [rax], r10
+         mov qword ptr [rax + 8], r11
+         jmp 60f
+      89:
+         jmp 80f
+      62:
+         mov qword ptr [rax + 8], r11
+         mov qword ptr [rax], r10
+        "
+    };
+}
+
+/// The same, and the cell is unlocked by the last store.
+macro_rules! put_shared {
+    () => {
+        "jmp 62f
+      61:
+         mov rcx, r10
+         or rcx, {lock}
+         mov qword ptr [rax], rcx
+      62:
+         mov qword ptr [rax + 8], r11
+         mov qword ptr [rax], r10
+         jmp 60b
+      89:
+         mov qword ptr [rax], r10
+         jmp 80b
         "
     };
 }
@@ -172,7 +236,8 @@ macro_rules! tail {
     };
 }
 
-/// One way to settle, whose middle part writes the words: r10 and r11 were there, r9 is new, rax is the cell.
+/// One way to settle, whose middle part says what the words become: r10 and r11 were there, r9 is new. It goes to 89, with
+/// nothing changed, if it cannot.
 macro_rules! settle {
     ($(#[$doc:meta])* $name:ident, $tested:ident, $middle:expr) => {
         settle!($(#[$doc])* $name(), "", unsettled, $middle);
@@ -195,9 +260,15 @@ macro_rules! settle {
             naked_asm!(
                 $before,
                 number!(),
+                own!(),
                 words!(),
                 $middle,
+                put_own!(),
                 tail!(),
+                shared!(),
+                words!(),
+                $middle,
+                put_shared!(),
                 frames_top = const offset_of!(Strand, frames_top),
                 frames_known = const offset_of!(Strand, frames_known),
                 at_work = const offset_of!(Strand, at_work),
@@ -214,7 +285,9 @@ macro_rules! settle {
                 page_shift = const PAGE_BITS - 1,
                 page_mask = const (PAGES - 1) * 2,
                 owners = const OWNERS_BYTES,
+                shared = const SHARED as i16,
                 list_or_lock = const LIST | LOCK,
+                lock = const LOCK,
                 slot_shift = const SLOT_SHIFT,
                 seq_shift = const SEQ_SHIFT,
                 chunk_mask = const CHUNK - 1,
@@ -232,8 +305,8 @@ macro_rules! settle {
 settle! {
     /// A plain write of all 8 bytes: whatever happened before it may be forgotten.
     settle_write8, tested_write8,
-    "mov qword ptr [rax + 8], 0
-     mov qword ptr [rax], r9
+    "mov r10, r9
+     xor r11d, r11d
      # {what} {write} {kind}
     "
 }
@@ -245,17 +318,17 @@ settle! {
      jnz 51f
      test r10d, {write}
      jz 52f
-     mov qword ptr [rax + 8], r9
-     jmp 60f
+     mov r11, r9
+     jmp 62f
   51:
      test r10d, {write}
-     jnz 80f
-     mov qword ptr [rax], r11
-     mov qword ptr [rax + 8], r9
-     jmp 60f
+     jnz 89f
+     mov r10, r11
+     mov r11, r9
+     jmp 61f
   52:
-     mov qword ptr [rax + 8], 0
-     mov qword ptr [rax], r9
+     xor r11d, r11d
+     mov r10, r9
      # {what} {kind}
     "
 }
@@ -285,19 +358,19 @@ settle! {
      mov ecx, r10d
      xor ecx, esi
      test ecx, {kind}
-     jz 80f
+     jz 89f
   58:
      test esi, {write}
      jz 50f
-     mov qword ptr [rax + 8], r10
-     mov qword ptr [rax], r9
-     jmp 60f
+     mov r11, r10
+     mov r10, r9
+     jmp 62f
   50:
-     mov qword ptr [rax + 8], r9
-     jmp 60f
+     mov r11, r9
+     jmp 62f
   51:
      test r10d, ecx
-     jnz 80f
+     jnz 89f
      mov rcx, r11
      sub rcx, qword ptr [rdx]
      cmp rcx, qword ptr [rdx + 8]
@@ -305,43 +378,38 @@ settle! {
      mov ecx, r11d
      xor ecx, esi
      test ecx, {kind}
-     jz 80f
+     jz 89f
   59:
      test esi, {write}
      jz 55f
-     mov qword ptr [rax], r9
-     jmp 60f
+     mov r10, r9
+     jmp 62f
   55:
-     mov qword ptr [rax], r11
-     mov qword ptr [rax + 8], r9
-     jmp 60f
+     mov r10, r11
+     mov r11, r9
+     jmp 61f
   53:
      or r10, r9
      mov ecx, r10d
      not ecx
      and ecx, {what}
      test r11d, ecx
-     jnz 56f
-     mov qword ptr [rax + 8], 0
-  56:
-     mov qword ptr [rax], r10
-     jmp 60f
+     jnz 62f
+     xor r11d, r11d
+     jmp 62f
   54:
      or r11, r9
      mov ecx, r11d
      not ecx
      and ecx, {what}
      test r10d, ecx
-     jz 57f
-     mov qword ptr [rax + 8], r11
-     jmp 60f
-  57:
-     mov qword ptr [rax], r11
-     mov qword ptr [rax + 8], 0
-     jmp 60f
+     jnz 62f
+     mov r10, r11
+     xor r11d, r11d
+     jmp 61f
   52:
-     mov qword ptr [rax + 8], 0
-     mov qword ptr [rax], r9
+     xor r11d, r11d
+     mov r10, r9
     "
 }
 

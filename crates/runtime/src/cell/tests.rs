@@ -79,14 +79,13 @@ impl Needed {
             !entry::subsumes(whole, old, step.covers(old) || told(what))
         });
         // What the same step did under a later number says as much.
-        let said = |(what, byte): &Touched| {
-            let says = |&&(old, at): &&Touched| {
-                at == *byte
-                    && old > *what
+        let said = |&(what, byte): &Touched| {
+            self.ever.iter().any(|&(old, at)| {
+                at == byte
+                    && old > what
                     && Entry(old).slot() == new.slot()
-                    && *what & !old & WHAT == 0
-            };
-            self.touched.iter().find(says).is_some()
+                    && what & !old & WHAT == 0
+            })
         };
         let more: Vec<Touched> = touched(new).filter(|touch| !said(touch)).collect();
         self.touched.extend(more);
