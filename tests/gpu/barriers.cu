@@ -119,3 +119,45 @@ __global__ void div_mask(int *a) {
   if ((t & 63) == t) __syncthreads();
   a[t] = t;
 }
+
+// How often a thread comes to a barrier in a loop. Threads that have nothing left to do are not waited for.
+//
+// check loop_by_lane --grid 1 --block 64 --arg int:64 => barrier-divergence @z1
+// check loop_by_data --grid 1 --block 64 --arg int:64:iota => barrier-divergence @z2
+// check loop_then_end --grid 1 --block 64 --arg int:64 => clean
+// check loop_by_warp --grid 1 --block 64 --arg int:64 => clean
+// check loop_alike --grid 1 --block 64 --arg int:64:const=3 => clean
+__global__ void loop_by_lane(int *a) {
+  for (int k = 0; k <= threadIdx.x % 4; k++) {
+    a[threadIdx.x] += k;
+    __syncthreads(); // @z1
+  }
+  a[threadIdx.x] += 100;
+}
+__global__ void loop_by_data(int *a) {
+  for (int k = a[threadIdx.x] % 5; k >= 0; k--) {
+    a[threadIdx.x] += 5 * k;
+    __syncthreads(); // @z2
+  }
+  a[threadIdx.x] += 100;
+}
+__global__ void loop_then_end(int *a) {
+  for (int k = 0; k <= threadIdx.x % 4; k++) {
+    a[threadIdx.x] += k;
+    __syncthreads();
+  }
+}
+__global__ void loop_by_warp(int *a) {
+  for (int k = 0; k <= threadIdx.x / 32; k++) {
+    a[threadIdx.x] += k;
+    __syncthreads();
+  }
+}
+__global__ void loop_alike(int *a) {
+  int n = a[threadIdx.x];
+  for (int k = 0; k < n; k++) {
+    a[threadIdx.x] += k;
+    __syncthreads();
+  }
+  a[threadIdx.x] += 100;
+}

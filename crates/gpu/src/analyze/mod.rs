@@ -114,6 +114,10 @@ pub fn run(scene: &Scene<'_>, launch: &Launch) -> Analysis {
         out.findings = found;
         out.summary.questions = asked;
     }
+    if let Some(why) = p.ops.iter().find_map(|o| beyond(&o.kind)) {
+        leave(&mut out, why);
+        return out;
+    }
     let phases = match phases::phases(&mut v, &instrs) {
         Ok(p) => p,
         Err(why) => {
@@ -249,6 +253,17 @@ fn reduced(v: &Values<'_>, phases: &phases::Phases, s: &Site, scene: &Scene<'_>)
     }
 }
 
+/// What pairs of loads and stores between barriers do not describe.
+fn beyond(k: &Kind) -> Option<&'static str> {
+    match k {
+        Kind::CpAsync => Some("it copies to shared memory asynchronously"),
+        Kind::Mbarrier(_) => Some("it has barriers in shared memory (mbarrier)"),
+        Kind::Tex(_) | Kind::Surf(_) => Some("it uses textures or surfaces"),
+        Kind::Tile(_) => Some("it multiplies matrices warp by warp"),
+        _ => None,
+    }
+}
+
 /// The kernel's accesses to shared and global memory.
 fn sites(scene: &Scene<'_>, v: &mut Values<'_>) -> Vec<Site> {
     let p = scene.program;
@@ -261,7 +276,6 @@ fn sites(scene: &Scene<'_>, v: &mut Values<'_>) -> Vec<Site> {
             Kind::Ld { space, ty, n, .. } => (space, What::Read, ty.bytes() * u32::from(n)),
             Kind::St { space, ty, n, .. } => (space, What::Write, ty.bytes() * u32::from(n)),
             Kind::Atom { space, ty, .. } => (space, What::Atomic, ty.bytes()),
-            Kind::CpAsync => (Space::Generic, What::Write, op.imm as u32),
             _ => continue,
         };
         if !matches!(space, Space::Shared | Space::Global | Space::Generic) {
@@ -285,7 +299,6 @@ fn sites(scene: &Scene<'_>, v: &mut Values<'_>) -> Vec<Site> {
         let space = match space {
             Space::Shared => Some(Space::Shared),
             Space::Global => Some(Space::Global),
-            _ if matches!(op.kind, Kind::CpAsync) => None,
             _ => guess_space(v, addr),
         };
         // Offsets of shared memory, whatever window they came through.

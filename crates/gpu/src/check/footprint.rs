@@ -28,6 +28,10 @@ pub enum Touch {
 }
 
 impl Touch {
+    fn index(self) -> usize {
+        self as usize
+    }
+
     const ALL: [Touch; 4] = [
         Touch::Read,
         Touch::Write,
@@ -193,6 +197,23 @@ impl Footprint {
             }
             p.bits.iter().flatten().any(|b| *b != 0)
         });
+    }
+
+    /// Stretches inside a part of memory that may have been touched, and whether they were written; pages are not cut.
+    pub fn spans(&self, start: u64, end: u64) -> Vec<(u64, u64, bool)> {
+        let ranges = self.ranges.iter().map(|(a, b, t)| (*a, *b, t.writes()));
+        let pages = self.pages.iter().map(|(n, p)| {
+            let written = Touch::ALL
+                .iter()
+                .filter(|t| t.writes())
+                .any(|t| p.bits[t.index()].iter().any(|w| *w != 0));
+            (n * PAGE, (n + 1) * PAGE, written)
+        });
+        ranges
+            .chain(pages)
+            .map(|(a, b, w)| (a.max(start), b.min(end), w))
+            .filter(|(a, b, _)| a < b)
+            .collect()
     }
 
     /// Everything as bits of one page; ranges are cut to it.
@@ -383,6 +404,10 @@ impl<const W: usize, O: Observer<W>> Observer<W> for Traced<'_, O> {
 
     fn acquired(&mut self, warp: u16, mask: u64, addrs: &[u64; W]) {
         self.inner.acquired(warp, mask, addrs);
+    }
+
+    fn in_flight(&mut self, copy: (Pc, u32), by: (Pc, u32, What), at: u64) {
+        self.inner.in_flight(copy, by, at);
     }
 
     fn finish(&mut self) {

@@ -22,6 +22,8 @@
 //! Deviations: 1. those of `cell`. 2. Maps are not cleared at barriers: keys carry the phase, and are compared.
 //! 3. Atomics are a kind of their own. Not covered: fences, scopes, named barriers, independent lanes; see `full`.
 
+use super::settled::Settled;
+
 /// What an access does to a grain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -59,6 +61,12 @@ impl Me {
             block,
             phase,
         }
+    }
+
+    /// Me until the next barrier, whichever warp.
+    #[inline(always)]
+    pub fn until(&self) -> u64 {
+        self.block | self.phase
     }
 
     /// Nobody, or of my block before the last barrier.
@@ -162,6 +170,16 @@ impl Company {
         }
     }
 
+    /// Grains that need no second look; `own` are those that I have marked myself.
+    #[inline(always)]
+    fn settled(&self, own: u32) -> Settled {
+        let (mine, others) = (self.one | own, self.there | self.elsewhere);
+        Settled {
+            ever: (mine & others) | (self.there & self.elsewhere),
+            phase: self.two | (self.one & own),
+        }
+    }
+
     #[inline(always)]
     fn enough(&self) -> u32 {
         self.two | (self.one & (self.there | self.elsewhere)) | (self.there & self.elsewhere)
@@ -254,6 +272,7 @@ impl Sheet {
     }
 
     /// Checks an access of the grains `m` of a line and leaves its mark. Clashes are told to `tell`, before the mark.
+    /// Gives what is settled for reads and atomics.
     #[inline(always)]
     pub fn touch(
         &mut self,
@@ -263,17 +282,16 @@ impl Sheet {
         kind: Kind,
         site: Site,
         tell: &mut impl FnMut(Clash),
-    ) {
+    ) -> Settled {
         let l = &mut self.lines[line];
         if l.keys[0] == FAT {
             let fat = &mut self.fats[l.masks[0] as usize];
-            fat.touch(m, me, kind, site, tell);
-            return;
+            return fat.touch(m, me, kind, site, tell);
         }
         for s in 0..SLOTS {
             // Done before in this phase: whoever came in between has met that mark.
             if l.keys[s] == me.key && l.sites[s] == site && l.masks[s] & m == m {
-                return;
+                return Settled::default();
             }
         }
         let (mut own, mut clash, mut company) = (0u32, 0u32, Company::default());
@@ -308,6 +326,11 @@ impl Sheet {
             self.fatten(line);
             let fat = &mut self.fats[self.used - 1];
             fat.touch(need, me, kind, site, &mut |_| {});
+        }
+        if clash == 0 {
+            company.settled(own)
+        } else {
+            Settled::default()
         }
     }
 
@@ -399,6 +422,20 @@ impl<const N: usize> Marks<N> {
         }
     }
 
+    /// Notes what the pair at `k` settles.
+    #[inline(always)]
+    fn settled(&self, k: usize, g: usize, me: &Me, s: &mut Settled) {
+        let (a, b) = (self.keys[k], self.keys[k + 1]);
+        if a == 0 || b == 0 {
+            return;
+        }
+        if a >> 32 != b >> 32 {
+            s.ever |= 1 << g;
+        } else if !me.after(a) && !me.after(b) && a >> 32 == me.key >> 32 {
+            s.phase |= 1 << g;
+        }
+    }
+
     /// Takes one of a slim line's entries into the pair at `k`.
     fn adopt(&mut self, k: usize, key: Key, site: Site) {
         let (a, b) = (self.keys[k], self.keys[k + 1]);
@@ -426,7 +463,20 @@ impl<const N: usize> Marks<N> {
 
 impl Fat {
     #[inline(always)]
-    fn touch(&mut self, mut m: u32, me: &Me, kind: Kind, site: Site, tell: &mut impl FnMut(Clash)) {
+    fn touch(
+        &mut self,
+        mut m: u32,
+        me: &Me,
+        kind: Kind,
+        site: Site,
+        tell: &mut impl FnMut(Clash),
+    ) -> Settled {
+        let mut settled = Settled::default();
+        let mut clash = false;
+        let tell = &mut |c: Clash| {
+            clash = true;
+            tell(c);
+        };
         while m != 0 {
             let g = m.trailing_zeros() as usize;
             m &= m - 1;
@@ -438,9 +488,14 @@ impl Fat {
             }
             match kind {
                 Kind::Write => p.set(0, me.key, site),
-                Kind::Read => p.join(1, me, site),
+                Kind::Read => {
+                    p.join(1, me, site);
+                    p.settled(1, g, me, &mut settled);
+                }
                 Kind::Atomic => {
-                    self.updates(g).join(0, me, site);
+                    let u = self.updates(g);
+                    u.join(0, me, site);
+                    u.settled(0, g, me, &mut settled);
                     continue;
                 }
             }
@@ -449,6 +504,7 @@ impl Fat {
                 u.meet(1, g, me, tell);
             }
         }
+        if clash { Settled::default() } else { settled }
     }
 }
 

@@ -14,6 +14,7 @@ pub mod race;
 #[cfg(test)]
 mod reference;
 mod script;
+mod settled;
 mod spin;
 mod stmt;
 mod watcher;
@@ -91,7 +92,8 @@ pub struct Checked {
 /// Does the program order anything except by barriers?
 fn has_fences(p: &Program) -> bool {
     p.ops.iter().any(|o| match o.kind {
-        Kind::Fence(_) => true,
+        // Arrivals release, waits acquire.
+        Kind::Fence(_) | Kind::Mbarrier(_) => true,
         Kind::Ld { strength, .. } | Kind::St { strength, .. } | Kind::Atom { strength, .. } => {
             matches!(
                 strength,
@@ -139,6 +141,7 @@ fn watched<const W: usize>(
     let threads = launch.block.iter().product();
     let shared = Arc::new(watcher::Shared {
         options,
+        alone: launch.workers() == 1,
         plain: !fences && !named && !options.independent && plain::fits(program, threads),
         fences,
         named,

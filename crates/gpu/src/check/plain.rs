@@ -11,6 +11,7 @@ use super::line::{Clash, Kind, LINE, MAX_PC, Me, Sheet, Site, who};
 use super::log::{Actor, Log};
 use super::pages::{PAGE, PageCache, Pages};
 use super::race::Relation;
+use super::settled::Memo;
 use super::spin::Spin;
 
 /// Shadow of a page of global memory.
@@ -113,12 +114,36 @@ fn stored(m: &[u8], at: usize, grain: u32) -> Option<u64> {
     Some(u64::from_le_bytes(b))
 }
 
+/// Marks lines of shared memory among those of global memory.
+const SHARED: u64 = 1 << 63;
+
 /// A clash with what the report needs of it.
 struct Found {
     clash: Clash,
     mine: Site,
     addr: u64,
     same: bool,
+}
+
+/// What a clash at an address means: do both write the same?
+#[cold]
+fn met<const W: usize>(
+    a: &Access<'_, W>,
+    clash: Clash,
+    mine: Site,
+    (addr, grain): (u64, u32),
+    old: Option<u64>,
+) -> Found {
+    let writes = a.what == What::Write && clash.site.what() == Kind::Write;
+    let lane = mine.lane(clash.grain) as usize;
+    let off = addr.wrapping_sub(a.at(lane)) as u32;
+    let same = writes && old.is_some() && value_at(a, lane, off, grain) == old;
+    Found {
+        clash,
+        mine,
+        addr,
+        same,
+    }
 }
 
 /// Watches one block.
@@ -128,6 +153,7 @@ pub struct Plain {
     sheet: Sheet,
     cache: PageCache<Spin<Ground>>,
     found: Vec<Found>,
+    memo: Memo,
 }
 
 impl Plain {
@@ -138,6 +164,7 @@ impl Plain {
             sheet: Sheet::new(shared_bytes.div_ceil(grain * LINE) as usize, true),
             cache: PageCache::default(),
             found: Vec::new(),
+            memo: Memo::default(),
         }
     }
 
@@ -162,15 +189,28 @@ impl Plain {
     #[inline(always)]
     pub fn shared<const W: usize>(&mut self, a: &Access<'_, W>, mask: u64, me: &Me, log: &mut Log) {
         let cut = self.cut(a);
-        let mut sheet = std::mem::take(&mut self.sheet);
+        let Plain {
+            sheet,
+            memo,
+            found,
+            grain,
+            ..
+        } = self;
+        let again = cut.kind != Kind::Write;
         cut.pieces(a, mask, 0, |p| {
-            sheet.touch(p.line, p.mask, me, cut.kind, p.site, &mut |clash| {
+            let line = p.line as u64 | SHARED;
+            if again && memo.knows(line, p.mask, me, cut.pc, cut.kind) {
+                return;
+            }
+            let s = sheet.touch(p.line, p.mask, me, cut.kind, p.site, &mut |clash| {
                 let addr = u64::from(p.line as u32 * LINE + clash.grain) << cut.shift;
-                let old = stored(a.before, addr as usize, self.grain);
-                self.clash(a, clash, p.site, addr, old);
+                let old = stored(a.before, addr as usize, *grain);
+                found.push(met(a, clash, p.site, (addr, *grain), old));
             });
+            if again {
+                memo.learn(line, s, me, cut.pc, cut.kind);
+            }
         });
-        self.sheet = sheet;
         self.finish(a, mask, me, Space::Shared, log);
     }
 
@@ -181,57 +221,61 @@ impl Plain {
         a: &Access<'_, W>,
         mask: u64,
         me: &Me,
-        pages: &GroundPages,
+        (pages, alone): (&GroundPages, bool),
         log: &mut Log,
     ) {
         let cut = self.cut(a);
-        let grain = self.grain;
-        let mut cache = std::mem::take(&mut self.cache);
+        let Plain {
+            cache,
+            memo,
+            found,
+            grain,
+            ..
+        } = self;
+        let grain = *grain;
+        let again = cut.kind != Kind::Write;
         let mut rest = mask;
         while rest != 0 {
             let number = a.at(rest.trailing_zeros() as usize) / PAGE;
             let here = on_page(a, rest, number);
             rest &= !here;
+            let base = number * PAGE;
+            let first = base >> cut.shift >> LINE.trailing_zeros();
             let Some(page) = cache.get(pages, number, || Ground::new(grain)) else {
                 break;
             };
-            let mut page = page.lock();
-            let Ground { sheet, values } = &mut *page;
-            let base = number * PAGE;
+            // Locked when it is first needed: most reads are settled without.
+            let mut held = None;
             cut.pieces(a, here, base, |p| {
-                sheet.touch(p.line, p.mask, me, cut.kind, p.site, &mut |clash| {
+                let line = first + p.line as u64;
+                if again && memo.knows(line, p.mask, me, cut.pc, cut.kind) {
+                    return;
+                }
+                let page = held.get_or_insert_with(|| {
+                    if alone {
+                        // SAFETY: the launch has one thread, and `held` is the only lock it holds.
+                        unsafe { page.hold() }
+                    } else {
+                        page.lock()
+                    }
+                });
+                let Ground { sheet, values } = &mut **page;
+                let s = sheet.touch(p.line, p.mask, me, cut.kind, p.site, &mut |clash| {
                     let off = u64::from(p.line as u32 * LINE + clash.grain) << cut.shift;
                     let old = stored(values, off as usize, grain);
-                    self.clash(a, clash, p.site, base + off, old);
+                    found.push(met(a, clash, p.site, (base + off, grain), old));
                 });
+                if again {
+                    memo.learn(line, s, me, cut.pc, cut.kind);
+                }
             });
-            if cut.kind == Kind::Write {
-                keep(a, here, base, values);
+            if cut.kind == Kind::Write
+                && let Some(page) = &mut held
+            {
+                keep(a, here, base, &mut page.values);
             }
         }
-        self.cache = cache;
         self.finish(a, mask, me, Space::Global, log);
-    }
-
-    #[cold]
-    fn clash<const W: usize>(
-        &mut self,
-        a: &Access<'_, W>,
-        clash: Clash,
-        mine: Site,
-        addr: u64,
-        old: Option<u64>,
-    ) {
-        let writes = a.what == What::Write && clash.site.what() == Kind::Write;
-        let lane = mine.lane(clash.grain) as usize;
-        let off = addr.wrapping_sub(a.at(lane)) as u32;
-        let same = writes && old.is_some() && value_at(a, lane, off, self.grain) == old;
-        self.found.push(Found {
-            clash,
-            mine,
-            addr,
-            same,
-        });
     }
 
     /// Reports what was found, and what two lanes of one write did to each other.

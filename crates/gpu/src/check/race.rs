@@ -17,6 +17,8 @@ pub enum Relation {
     Warps,
     /// Two blocks.
     Blocks,
+    /// An asynchronous copy that was not waited for, and any thread of the block.
+    AsyncCopy,
 }
 
 /// One side of a race.

@@ -25,6 +25,15 @@ impl<T> Spin<T> {
         }
     }
 
+    /// The value without locking.
+    ///
+    /// # Safety
+    /// No other thread uses this lock as long as the result lives, and this one does not hold it.
+    #[inline(always)]
+    pub unsafe fn hold(&self) -> Held<'_, T> {
+        Held(self)
+    }
+
     /// Waits until nobody else holds it.
     #[inline(always)]
     pub fn lock(&self) -> Held<'_, T> {

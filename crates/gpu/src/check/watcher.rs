@@ -26,6 +26,8 @@ use super::{Monitor, Options, Scheme};
 #[derive(Default)]
 pub struct Shared {
     pub options: Options,
+    /// One core does all the work, so nothing need be locked.
+    pub alone: bool,
     /// Barriers alone order what the program does.
     pub plain: bool,
     pub ground: GroundPages,
@@ -59,12 +61,64 @@ pub struct Watcher<const W: usize> {
     log: Log,
     phase: u32,
     warps: usize,
+    spare: Spare,
+    checked: u64,
+    lost: u64,
+}
+
+/// What the static analyzer spares.
+struct Spare {
+    warps: usize,
     /// For each instruction and warp: phase + 1 and lanes of the last record of a loop-invariant access.
     once: Vec<(u32, u64)>,
     scripts: Scripts,
-    checked: u64,
     spared: u64,
-    lost: u64,
+}
+
+impl Spare {
+    /// Was this loop-invariant access recorded in this phase already?
+    fn again(&mut self, s: &Shared, phase: u32, pc: Pc, warp: u16, mask: u64) -> bool {
+        if self.once.is_empty() {
+            self.once = vec![(0, 0); s.plan.len() * self.warps];
+        }
+        let now = (phase + 1, mask);
+        let k = pc as usize * self.warps + usize::from(warp);
+        std::mem::replace(&mut self.once[k], now) == now
+    }
+
+    /// The lanes whose access is to be recorded.
+    #[inline(always)]
+    fn recorded<const W: usize>(&mut self, s: &Shared, phase: u32, a: &Access<'_, W>) -> u64 {
+        let mut mask = a.mask;
+        let count = u64::from(mask.count_ones());
+        match s.plan.get(a.pc as usize) {
+            Some(Monitor::Never) => {
+                self.spared += count;
+                return 0;
+            }
+            Some(&Monitor::Reduced {
+                one_lane,
+                once_per_phase,
+            }) => {
+                if once_per_phase && self.again(s, phase, a.pc, a.warp, mask) {
+                    self.spared += count;
+                    return 0;
+                }
+                if one_lane {
+                    let at = a.at(mask.trailing_zeros() as usize);
+                    let alike = a.what == What::Read && (a.shape == Shape::Point || count == 1);
+                    if s.plain && alike && !self.scripts.new_to(a.pc, phase, a.warp, at) {
+                        self.spared += count;
+                        return 0;
+                    }
+                    self.spared += count - 1;
+                    mask &= mask.wrapping_neg();
+                }
+            }
+            Some(Monitor::Always) | None => {}
+        }
+        mask
+    }
 }
 
 impl<const W: usize> Watcher<W> {
@@ -85,58 +139,16 @@ impl<const W: usize> Watcher<W> {
             log: Log::new(s.options.scheme, !s.named && !s.fences, W as u32, grain),
             phase: 0,
             warps,
-            once: Vec::new(),
-            scripts: Scripts::new(if s.plain { s.plan.len() } else { 0 }, warps),
+            spare: Spare {
+                warps,
+                once: Vec::new(),
+                scripts: Scripts::new(if s.plain { s.plan.len() } else { 0 }, warps),
+                spared: 0,
+            },
             checked: 0,
-            spared: 0,
             lost: 0,
             s,
         }
-    }
-
-    /// Was this loop-invariant access recorded in this phase already?
-    fn again(&mut self, pc: Pc, warp: u16, mask: u64) -> bool {
-        if self.once.is_empty() {
-            self.once = vec![(0, 0); self.s.plan.len() * self.warps];
-        }
-        let now = (self.phase + 1, mask);
-        let k = pc as usize * self.warps + usize::from(warp);
-        std::mem::replace(&mut self.once[k], now) == now
-    }
-
-    /// The lanes whose access is to be recorded.
-    #[inline(always)]
-    fn recorded(&mut self, a: &Access<'_, W>) -> u64 {
-        let mut mask = a.mask;
-        let count = u64::from(mask.count_ones());
-        match self.s.plan.get(a.pc as usize) {
-            Some(Monitor::Never) => {
-                self.spared += count;
-                return 0;
-            }
-            Some(&Monitor::Reduced {
-                one_lane,
-                once_per_phase,
-            }) => {
-                if once_per_phase && self.again(a.pc, a.warp, mask) {
-                    self.spared += count;
-                    return 0;
-                }
-                if one_lane {
-                    let at = a.at(mask.trailing_zeros() as usize);
-                    let alike = a.what == What::Read && (a.shape == Shape::Point || count == 1);
-                    if self.s.plain && alike && !self.scripts.new_to(a.pc, self.phase, a.warp, at) {
-                        self.spared += count;
-                        return 0;
-                    }
-                    self.spared += count - 1;
-                    mask &= mask.wrapping_neg();
-                }
-            }
-            Some(Monitor::Always) | None => {}
-        }
-        self.checked += u64::from(mask.count_ones());
-        mask
     }
 
     /// Algorithm 2 without a shadow.
@@ -171,8 +183,8 @@ impl<const W: usize> Observer<W> for Watcher<W> {
     fn restart(&mut self, block: u32) {
         self.block = block;
         self.phase = 0;
-        self.once.fill((0, 0));
-        self.scripts.clear();
+        self.spare.once.fill((0, 0));
+        self.spare.scripts.clear();
         match &mut self.shadow {
             Shadow::Plain(p) => p.restart(),
             Shadow::Full(f) => f.restart(block),
@@ -183,7 +195,7 @@ impl<const W: usize> Observer<W> for Watcher<W> {
     fn wants(&mut self, pc: Pc, mask: u64) -> bool {
         // With fences, what is not recorded may still release or acquire.
         if !self.s.fences && self.s.plan.get(pc as usize) == Some(&Monitor::Never) {
-            self.spared += u64::from(mask.count_ones());
+            self.spare.spared += u64::from(mask.count_ones());
             return false;
         }
         true
@@ -193,7 +205,8 @@ impl<const W: usize> Observer<W> for Watcher<W> {
     fn access(&mut self, a: &Access<'_, W>) {
         let shared = a.space == Space::Shared;
         let f = flags(a.what, a.strength, shared);
-        let s = Arc::clone(&self.s);
+        // Not a clone of the `Arc`: its count would travel between the cores with every access.
+        let s: &Shared = &self.s;
         let strong = f & STRONG != 0;
         if s.fences
             && strong
@@ -202,10 +215,11 @@ impl<const W: usize> Observer<W> for Watcher<W> {
             let me = full.point(a, f);
             full.strong(&s.cross, a, &me);
         }
-        let mask = self.recorded(a);
+        let mask = self.spare.recorded(s, self.phase, a);
         if mask == 0 {
             return;
         }
+        self.checked += u64::from(mask.count_ones());
         let scheme = s.options.scheme;
         if shared && scheme != Scheme::Addr {
             self.log.table.push(a, mask, strong);
@@ -226,7 +240,7 @@ impl<const W: usize> Observer<W> for Watcher<W> {
                 if shared {
                     p.shared(a, mask, &me, &mut self.log);
                 } else {
-                    p.global(a, mask, &me, &s.ground, &mut self.log);
+                    p.global(a, mask, &me, (&s.ground, s.alone), &mut self.log);
                 }
             }
             Shadow::Full(full) => {
@@ -284,6 +298,20 @@ impl<const W: usize> Observer<W> for Watcher<W> {
         }
     }
 
+    fn in_flight(&mut self, copy: (Pc, u32), by: (Pc, u32, What), at: u64) {
+        let actor = |pc: Pc, thread: u32, what: What| Actor {
+            block: self.block,
+            phase: self.phase,
+            warp: (thread / W as u32) as u16,
+            lane: thread % W as u32,
+            pc,
+            what,
+        };
+        let pair = (actor(copy.0, copy.1, What::Write), actor(by.0, by.1, by.2));
+        let (shared, rel) = (Space::Shared, Relation::AsyncCopy);
+        self.log.race(pair, shared, rel, false, at, 4);
+    }
+
     fn finish(&mut self) {
         self.log.end_phase(self.block, self.phase);
         let s = &self.s;
@@ -291,7 +319,7 @@ impl<const W: usize> Observer<W> for Watcher<W> {
             to.fetch_add(std::mem::take(n), Ordering::Relaxed);
         };
         add(&s.checked, &mut self.checked);
-        add(&s.spared, &mut self.spared);
+        add(&s.spared, &mut self.spare.spared);
         add(&s.lost, &mut self.lost);
         add(&s.lost, &mut self.log.table.lost);
         s.stmt_peak

@@ -24,7 +24,7 @@ use super::runtime::{Sort, done, get};
 use super::{Code, INVALID_DIRECTION, INVALID_HANDLE, INVALID_SYMBOL, INVALID_VALUE, SUCCESS};
 
 const INVALID_PITCH: Code = 12;
-const DEFAULT: *mut c_void = std::ptr::null_mut();
+pub const DEFAULT: *mut c_void = std::ptr::null_mut();
 
 /// Rows of a copy: one for ordinary ones.
 #[derive(Clone, Copy)]
@@ -47,12 +47,12 @@ impl Shape {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Call {
+pub enum Call {
     Sync,
     Async,
 }
 
-fn copy(
+pub fn copy(
     name: &'static str,
     call: Call,
     to: *mut c_void,
@@ -283,6 +283,46 @@ fn part(sym: *const c_void, n: usize, off: usize) -> Result<*mut c_void, Code> {
     }
 }
 
+/// A copy to a variable, or from one.
+struct OfSymbol {
+    name: &'static str,
+    call: Call,
+    sym: *const c_void,
+    n: usize,
+    off: usize,
+    kind: i32,
+    stream: *mut c_void,
+}
+
+impl OfSymbol {
+    fn to(self, from: *const c_void) -> Code {
+        match part(self.sym, self.n, self.off) {
+            Ok(at) => self.copy(at, from),
+            Err(c) => done(c),
+        }
+    }
+
+    fn from(self, to: *mut c_void) -> Code {
+        match part(self.sym, self.n, self.off) {
+            Ok(at) => self.copy(to, at),
+            Err(c) => done(c),
+        }
+    }
+
+    fn copy(self, to: *mut c_void, from: *const c_void) -> Code {
+        let shape = Shape::line(self.n);
+        copy(
+            self.name,
+            self.call,
+            to,
+            from,
+            shape,
+            self.kind,
+            self.stream,
+        )
+    }
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaMemcpyToSymbol(
     sym: *const c_void,
@@ -291,11 +331,10 @@ pub extern "C" fn cudaMemcpyToSymbol(
     off: usize,
     kind: i32,
 ) -> Code {
-    let name = "cudaMemcpyToSymbol";
-    match part(sym, n, off) {
-        Ok(to) => copy(name, Call::Sync, to, from, Shape::line(n), kind, DEFAULT),
-        Err(c) => done(c),
-    }
+    let (name, call, stream) = ("cudaMemcpyToSymbol", Call::Sync, DEFAULT);
+    #[rustfmt::skip]
+    let c = OfSymbol { name, call, sym, n, off, kind, stream };
+    c.to(from)
 }
 
 #[unsafe(no_mangle)]
@@ -307,11 +346,10 @@ pub extern "C" fn cudaMemcpyToSymbolAsync(
     kind: i32,
     stream: *mut c_void,
 ) -> Code {
-    let name = "cudaMemcpyToSymbolAsync";
-    match part(sym, n, off) {
-        Ok(to) => copy(name, Call::Async, to, from, Shape::line(n), kind, stream),
-        Err(c) => done(c),
-    }
+    let (name, call) = ("cudaMemcpyToSymbolAsync", Call::Async);
+    #[rustfmt::skip]
+    let c = OfSymbol { name, call, sym, n, off, kind, stream };
+    c.to(from)
 }
 
 #[unsafe(no_mangle)]
@@ -322,11 +360,10 @@ pub extern "C" fn cudaMemcpyFromSymbol(
     off: usize,
     kind: i32,
 ) -> Code {
-    let name = "cudaMemcpyFromSymbol";
-    match part(sym, n, off) {
-        Ok(from) => copy(name, Call::Sync, to, from, Shape::line(n), kind, DEFAULT),
-        Err(c) => done(c),
-    }
+    let (name, call, stream) = ("cudaMemcpyFromSymbol", Call::Sync, DEFAULT);
+    #[rustfmt::skip]
+    let c = OfSymbol { name, call, sym, n, off, kind, stream };
+    c.from(to)
 }
 
 #[unsafe(no_mangle)]
@@ -338,9 +375,8 @@ pub extern "C" fn cudaMemcpyFromSymbolAsync(
     kind: i32,
     stream: *mut c_void,
 ) -> Code {
-    let name = "cudaMemcpyFromSymbolAsync";
-    match part(sym, n, off) {
-        Ok(from) => copy(name, Call::Async, to, from, Shape::line(n), kind, stream),
-        Err(c) => done(c),
-    }
+    let (name, call) = ("cudaMemcpyFromSymbolAsync", Call::Async);
+    #[rustfmt::skip]
+    let c = OfSymbol { name, call, sym, n, off, kind, stream };
+    c.from(to)
 }

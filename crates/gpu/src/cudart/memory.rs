@@ -37,7 +37,7 @@ fn whole(p: *const c_void) -> Option<Footprint> {
 }
 
 /// Frees a block. Freeing waits for all work, but not for blocks that belong to a stream's pool.
-fn release(p: *mut c_void, name: &'static str) -> Code {
+pub fn release(p: *mut c_void, name: &'static str) -> Code {
     if p.is_null() {
         return SUCCESS;
     }

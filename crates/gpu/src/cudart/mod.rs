@@ -5,9 +5,11 @@
 //! done when it is asked for, in program order, which is one of the orders that the program allowed; `ops` and `order`
 //! find out what would have met in the others.
 
+mod arrays;
 mod copies;
 mod device;
 mod fatbin;
+mod guard;
 mod hostcall;
 mod launch;
 mod memory;

@@ -20,6 +20,7 @@ use crate::frontend::names::short;
 use crate::machine::program::{Pc, Program};
 use crate::ptx::Module;
 
+use super::guard;
 use super::hostcall;
 use super::order::{Clock, LEGACY, Order, Stamp, StreamId};
 use super::runtime::get;
@@ -105,6 +106,12 @@ impl State {
     fn sweep(&mut self) {
         let order = &self.order;
         self.live.retain(|op| !order.host_knows(&op.stamp));
+        self.close();
+    }
+
+    /// Managed memory that work under way uses is watched.
+    fn close(&self) {
+        guard::close(self.live.iter().map(|op| &op.foot));
     }
 }
 
@@ -133,6 +140,7 @@ pub fn known_stream(handle: *mut c_void) -> bool {
 pub struct Ticket {
     number: u64,
     stamp: Stamp,
+    busy: guard::Busy,
 }
 
 /// Gives the next operation to a stream; nothing if there is no such stream.
@@ -143,6 +151,7 @@ pub fn begin(handle: *mut c_void) -> Option<Ticket> {
     Some(Ticket {
         number: s.next,
         stamp: s.order.operation(id),
+        busy: guard::Busy::begin(),
     })
 }
 
@@ -155,9 +164,7 @@ pub enum Then {
 
 /// The operation has happened: compares it with those that nothing orders before it.
 pub fn done(t: Ticket, did: Did, foot: Footprint, then: Then) {
-    if foot.is_empty() && then == Then::GoOn {
-        return;
-    }
+    drop(t.busy);
     let op = Op {
         number: t.number,
         stamp: t.stamp,
@@ -176,7 +183,6 @@ pub fn done(t: Ticket, did: Did, foot: Footprint, then: Then) {
     if then == Then::Wait {
         let stream = op.stamp.stream;
         s.order.synchronize(stream);
-        s.sweep();
     } else if !op.foot.is_empty() {
         s.live.push(op);
         if s.live.len() > MOST_KEPT {
@@ -190,25 +196,49 @@ pub fn done(t: Ticket, did: Did, foot: Footprint, then: Then) {
             }
         }
     }
+    s.sweep();
     tell(&mut s, found);
 }
 
 /// The host itself reads or writes device-visible memory in a function of the library.
 pub fn host_access(what: &'static str, foot: &Footprint) {
-    let stack = hostcall::stack();
+    host(Some(what), &hostcall::stack(), foot);
+}
+
+/// The instruction at `pc` of the program itself does.
+pub fn host_touches(pc: u64, foot: &Footprint) {
+    let mut stack = hostcall::stack();
+    // The handler's own frames come before it; all other places are return addresses, so this one is made one.
+    if let Some(k) = stack.iter().position(|p| *p == pc) {
+        stack.drain(..k);
+    }
+    match stack.first_mut() {
+        Some(first) if *first == pc => *first = pc + 1,
+        _ => stack = vec![pc + 1],
+    }
+    host(None, &stack, foot);
+}
+
+fn host(what: Option<&'static str>, stack: &[u64], foot: &Footprint) {
     let Ok(mut s) = OPS.lock() else { return };
     let mut found = Vec::new();
     for old in s.live.iter().filter(|o| !s.order.host_knows(&o.stamp)) {
         for m in foot.meetings(&old.foot, 4) {
             let mine = Side {
-                who: format!("the host ({what})"),
+                who: match what {
+                    Some(f) => format!("the host ({f})"),
+                    None => "the host".to_string(),
+                },
                 short: "the host".to_string(),
                 operation: Operation {
                     number: s.next.max(1),
                     what: "host".to_string(),
                     stream: String::new(),
                 },
-                stack: host_frames(what, &stack),
+                stack: match what {
+                    Some(f) => host_frames(f, stack),
+                    None => stack.iter().map(bare).collect(),
+                },
             };
             let why = format!(
                 "The host did not wait for {}: {} may still be under way.",
@@ -484,6 +514,7 @@ pub fn forget(start: u64, len: u64) {
             op.foot.forget(start, len);
         }
         s.live.retain(|op| !op.foot.is_empty());
+        s.close();
     }
 }
 

@@ -117,9 +117,15 @@ impl Runtime {
             s.blocks += 1;
             s.blocks
         });
-        let at = self
-            .memory
-            .alloc(&format!("block {n} of {name}"), len, false)?;
+        let name = format!("block {n} of {name}");
+        let at = if sort == Sort::Managed {
+            let at = super::guard::alloc(len)?;
+            // SAFETY: mapped until `free`.
+            unsafe { self.memory.adopt(&name, at, len) };
+            at
+        } else {
+            self.memory.alloc(&name, len, false)?
+        };
         self.note(at, sort);
         Some(at)
     }
@@ -145,7 +151,11 @@ impl Runtime {
         if let Ok(mut b) = self.blocks.lock() {
             b.remove(&at);
         }
-        self.memory.free(at)
+        let known = self.memory.free(at);
+        if known {
+            super::guard::free(at);
+        }
+        known
     }
 
     /// What the memory at an address is; nothing for memory that the device does not reach.

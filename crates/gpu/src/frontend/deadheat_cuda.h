@@ -224,5 +224,136 @@ extern "C" inline __attribute__((device, noreturn, always_inline, nodebug)) void
   __assertfail(what, file, line, function, 1);
 }
 
+
+// ---- textures and surfaces ----
+typedef unsigned long long cudaTextureObject_t;
+typedef unsigned long long cudaSurfaceObject_t;
+enum cudaSurfaceBoundaryMode { cudaBoundaryModeZero = 0, cudaBoundaryModeClamp = 1, cudaBoundaryModeTrap = 2 };
+// What a fetch gives, and how the type asked for is made of it.
+template <class T> struct dh_texel;
+#define DH_TEXEL(T, N, R)                                                                                              \
+  template <> struct dh_texel<T> { typedef R raw; DH_FN T of(R r) { return (T)r.x; } };                                \
+  template <> struct dh_texel<N##1> { typedef R raw; DH_FN N##1 of(R r) { return make_##N##1((T)r.x); } };             \
+  template <> struct dh_texel<N##2> { typedef R raw; DH_FN N##2 of(R r) { return make_##N##2((T)r.x, (T)r.y); } };     \
+  template <> struct dh_texel<N##4> {                                                                                  \
+    typedef R raw;                                                                                                     \
+    DH_FN N##4 of(R r) { return make_##N##4((T)r.x, (T)r.y, (T)r.z, (T)r.w); }                                         \
+  };
+DH_TEXEL(float, float, float4)
+DH_TEXEL(signed char, char, int4)
+DH_TEXEL(short, short, int4)
+DH_TEXEL(int, int, int4)
+DH_TEXEL(unsigned char, uchar, uint4)
+DH_TEXEL(unsigned short, ushort, uint4)
+DH_TEXEL(unsigned int, uint, uint4)
+#define DH_TEX_AS(FN, R, DT, OUT, HOW, CT, COORDS, SIG, ...)                                                           \
+  DH_FN void FN SIG(R, r) {                                                                                            \
+    __asm__ volatile(HOW ".v4." DT "." CT " {%0, %1, %2, %3}, [%4, " COORDS "];"                                       \
+                     : OUT(r->x), OUT(r->y), OUT(r->z), OUT(r->w)                                                      \
+                     : "l"(o), __VA_ARGS__);                                                                           \
+  }
+#define DH_TEX(FN, HOW, CT, COORDS, SIG, ...)                                                                          \
+  DH_TEX_AS(FN, float4, "f32", "=f", HOW, CT, COORDS, SIG, __VA_ARGS__)                                                \
+  DH_TEX_AS(FN, int4, "s32", "=r", HOW, CT, COORDS, SIG, __VA_ARGS__)                                                  \
+  DH_TEX_AS(FN, uint4, "u32", "=r", HOW, CT, COORDS, SIG, __VA_ARGS__)
+#define DH_SIG_I(R, r) (R * r, cudaTextureObject_t o, int x)
+#define DH_SIG_F(R, r) (R * r, cudaTextureObject_t o, float x)
+#define DH_SIG_FF(R, r) (R * r, cudaTextureObject_t o, float x, float y)
+#define DH_SIG_FFF(R, r) (R * r, cudaTextureObject_t o, float x, float y, float z)
+#define DH_SIG_FL(R, r) (R * r, cudaTextureObject_t o, float x, int n)
+#define DH_SIG_FFL(R, r) (R * r, cudaTextureObject_t o, float x, float y, int n)
+DH_TEX(dh_fetch1, "tex.1d", "s32", "{%5}", DH_SIG_I, "r"(x))
+DH_TEX(dh_tex1, "tex.1d", "f32", "{%5}", DH_SIG_F, "f"(x))
+DH_TEX(dh_tex2, "tex.2d", "f32", "{%5, %6}", DH_SIG_FF, "f"(x), "f"(y))
+DH_TEX(dh_tex3, "tex.3d", "f32", "{%5, %6, %7, %7}", DH_SIG_FFF, "f"(x), "f"(y), "f"(z))
+DH_TEX(dh_texa1, "tex.a1d", "f32", "{%6, %5}", DH_SIG_FL, "f"(x), "r"(n))
+DH_TEX(dh_texa2, "tex.a2d", "f32", "{%7, %5, %6, %6}", DH_SIG_FFL, "f"(x), "f"(y), "r"(n))
+DH_TEX(dh_gather0, "tld4.r.2d", "f32", "{%5, %6}", DH_SIG_FF, "f"(x), "f"(y))
+DH_TEX(dh_gather1, "tld4.g.2d", "f32", "{%5, %6}", DH_SIG_FF, "f"(x), "f"(y))
+DH_TEX(dh_gather2, "tld4.b.2d", "f32", "{%5, %6}", DH_SIG_FF, "f"(x), "f"(y))
+DH_TEX(dh_gather3, "tld4.a.2d", "f32", "{%5, %6}", DH_SIG_FF, "f"(x), "f"(y))
+#define DH_TEX_FN(NAME, FN, PARAMS, ...)                                                                               \
+  template <class T> DH_FN T NAME PARAMS {                                                                             \
+    typename dh_texel<T>::raw r;                                                                                       \
+    FN(&r, o, __VA_ARGS__);                                                                                            \
+    return dh_texel<T>::of(r);                                                                                         \
+  }
+DH_TEX_FN(tex1Dfetch, dh_fetch1, (cudaTextureObject_t o, int x), x)
+DH_TEX_FN(tex1D, dh_tex1, (cudaTextureObject_t o, float x), x)
+DH_TEX_FN(tex2D, dh_tex2, (cudaTextureObject_t o, float x, float y), x, y)
+DH_TEX_FN(tex3D, dh_tex3, (cudaTextureObject_t o, float x, float y, float z), x, y, z)
+DH_TEX_FN(tex1DLayered, dh_texa1, (cudaTextureObject_t o, float x, int n), x, n)
+DH_TEX_FN(tex2DLayered, dh_texa2, (cudaTextureObject_t o, float x, float y, int n), x, y, n)
+DH_TEX_FN(tex2DLod, dh_tex2, (cudaTextureObject_t o, float x, float y, float), x, y)
+template <class T> DH_FN T tex2Dgather(cudaTextureObject_t o, float x, float y, int comp = 0) {
+  typename dh_texel<T>::raw r;
+  switch (comp) {
+  case 0: dh_gather0(&r, o, x, y); break;
+  case 1: dh_gather1(&r, o, x, y); break;
+  case 2: dh_gather2(&r, o, x, y); break;
+  default: dh_gather3(&r, o, x, y);
+  }
+  return dh_texel<T>::of(r);
+}
+// Surfaces: x counts bytes. One instruction for each size of element; coordinates come as the text and operands of it.
+template <int N> struct dh_words;
+template <> struct dh_words<1> { unsigned short a; };
+template <> struct dh_words<2> { unsigned short a; };
+template <> struct dh_words<4> { unsigned int a; };
+template <> struct dh_words<8> { unsigned int a, b; };
+template <> struct dh_words<16> { unsigned int a, b, c, d; };
+
+template <int M> struct dh_mode {};
+#define DH_SURF_GET(NAME, GEOM, TY, N, M, MODE, REGS, OUT, AT, PARAMS, ...)                                             \
+  DH_FN void dh_get_##NAME(dh_words<N> &w, dh_mode<M>, cudaSurfaceObject_t o, DH_ALL PARAMS) {                         \
+    __asm__ volatile("suld.b." GEOM "." TY "." MODE " " REGS ", " AT ";" : DH_ALL OUT : "l"(o), __VA_ARGS__ : "memory"); \
+  }
+#define DH_SURF_PUT(NAME, GEOM, TY, N, M, MODE, REGS, IN, AT, PARAMS, ...)                                              \
+  DH_FN void dh_put_##NAME(dh_words<N> w, dh_mode<M>, cudaSurfaceObject_t o, DH_ALL PARAMS) {                          \
+    __asm__ volatile("sust.b." GEOM "." TY "." MODE " " AT ", " REGS ";" : : DH_ALL IN, "l"(o), __VA_ARGS__ : "memory"); \
+  }
+#define DH_ALL(...) __VA_ARGS__
+#define DH_SURF_SIZES(NAME, GEOM, M, MODE, A1, A2, A4, PARAMS, ...)                                                     \
+  DH_SURF_GET(NAME, GEOM, "b8", 1, M, MODE, "{%0}", ("=h"(w.a)), A1, PARAMS, __VA_ARGS__)                              \
+  DH_SURF_GET(NAME, GEOM, "b16", 2, M, MODE, "{%0}", ("=h"(w.a)), A1, PARAMS, __VA_ARGS__)                             \
+  DH_SURF_GET(NAME, GEOM, "b32", 4, M, MODE, "{%0}", ("=r"(w.a)), A1, PARAMS, __VA_ARGS__)                             \
+  DH_SURF_GET(NAME, GEOM, "v2.b32", 8, M, MODE, "{%0, %1}", ("=r"(w.a), "=r"(w.b)), A2, PARAMS, __VA_ARGS__)           \
+  DH_SURF_GET(NAME, GEOM, "v4.b32", 16, M, MODE, "{%0, %1, %2, %3}",                                                   \
+              ("=r"(w.a), "=r"(w.b), "=r"(w.c), "=r"(w.d)), A4, PARAMS, __VA_ARGS__)                                   \
+  DH_SURF_PUT(NAME, GEOM, "b8", 1, M, MODE, "{%0}", ("h"(w.a)), A1, PARAMS, __VA_ARGS__)                               \
+  DH_SURF_PUT(NAME, GEOM, "b16", 2, M, MODE, "{%0}", ("h"(w.a)), A1, PARAMS, __VA_ARGS__)                              \
+  DH_SURF_PUT(NAME, GEOM, "b32", 4, M, MODE, "{%0}", ("r"(w.a)), A1, PARAMS, __VA_ARGS__)                              \
+  DH_SURF_PUT(NAME, GEOM, "v2.b32", 8, M, MODE, "{%0, %1}", ("r"(w.a), "r"(w.b)), A2, PARAMS, __VA_ARGS__)             \
+  DH_SURF_PUT(NAME, GEOM, "v4.b32", 16, M, MODE, "{%0, %1, %2, %3}",                                                   \
+              ("r"(w.a), "r"(w.b), "r"(w.c), "r"(w.d)), A4, PARAMS, __VA_ARGS__)
+#define DH_SURF(NAME, GEOM, A1, A2, A4, PARAMS, ARGS, ...)                                                              \
+  DH_SURF_SIZES(NAME, GEOM, cudaBoundaryModeZero, "zero", A1, A2, A4, PARAMS, __VA_ARGS__)                             \
+  DH_SURF_SIZES(NAME, GEOM, cudaBoundaryModeClamp, "clamp", A1, A2, A4, PARAMS, __VA_ARGS__)                           \
+  DH_SURF_SIZES(NAME, GEOM, cudaBoundaryModeTrap, "trap", A1, A2, A4, PARAMS, __VA_ARGS__)                             \
+  template <class T> DH_FN void NAME##read(T *p, cudaSurfaceObject_t o, DH_ALL PARAMS, int mode = cudaBoundaryModeTrap) { \
+    dh_words<sizeof(T)> w;                                                                                             \
+    if (mode == cudaBoundaryModeZero) dh_get_##NAME(w, dh_mode<cudaBoundaryModeZero>(), o, DH_ALL ARGS);               \
+    else if (mode == cudaBoundaryModeClamp) dh_get_##NAME(w, dh_mode<cudaBoundaryModeClamp>(), o, DH_ALL ARGS);        \
+    else dh_get_##NAME(w, dh_mode<cudaBoundaryModeTrap>(), o, DH_ALL ARGS);                                            \
+    __builtin_memcpy(p, &w, sizeof(T));                                                                                \
+  }                                                                                                                    \
+  template <class T> DH_FN T NAME##read(cudaSurfaceObject_t o, DH_ALL PARAMS, int mode = cudaBoundaryModeTrap) {       \
+    T v;                                                                                                               \
+    NAME##read(&v, o, DH_ALL ARGS, mode);                                                                              \
+    return v;                                                                                                          \
+  }                                                                                                                    \
+  template <class T> DH_FN void NAME##write(T v, cudaSurfaceObject_t o, DH_ALL PARAMS, int mode = cudaBoundaryModeTrap) { \
+    dh_words<sizeof(T)> w = {};                                                                                        \
+    __builtin_memcpy(&w, &v, sizeof(T));                                                                               \
+    if (mode == cudaBoundaryModeZero) dh_put_##NAME(w, dh_mode<cudaBoundaryModeZero>(), o, DH_ALL ARGS);               \
+    else if (mode == cudaBoundaryModeClamp) dh_put_##NAME(w, dh_mode<cudaBoundaryModeClamp>(), o, DH_ALL ARGS);        \
+    else dh_put_##NAME(w, dh_mode<cudaBoundaryModeTrap>(), o, DH_ALL ARGS);                                            \
+  }
+DH_SURF(surf1D, "1d", "[%1, {%2}]", "[%2, {%3}]", "[%4, {%5}]", (int x), (x), "r"(x))
+DH_SURF(surf2D, "2d", "[%1, {%2, %3}]", "[%2, {%3, %4}]", "[%4, {%5, %6}]", (int x, int y), (x, y), "r"(x), "r"(y))
+DH_SURF(surf3D, "3d", "[%1, {%2, %3, %4, %4}]", "[%2, {%3, %4, %5, %5}]", "[%4, {%5, %6, %7, %7}]",
+        (int x, int y, int z), (x, y, z), "r"(x), "r"(y), "r"(z))
+DH_SURF(surf2DLayered, "a2d", "[%1, {%2, %3, %4, %4}]", "[%2, {%3, %4, %5, %5}]", "[%4, {%5, %6, %7, %7}]",
+        (int x, int y, int n), (x, y, n), "r"(n), "r"(x), "r"(y))
 #include "deadheat_runtime.h"
 #endif

@@ -29,6 +29,62 @@ typedef struct CUevent_st *cudaEvent_t;
 #define cudaCpuDeviceId (-1)
 #define cudaStreamLegacy ((cudaStream_t)1)
 #define cudaStreamPerThread ((cudaStream_t)2)
+// Textures and surfaces.
+enum cudaChannelFormatKind {
+  cudaChannelFormatKindSigned = 0, cudaChannelFormatKindUnsigned = 1, cudaChannelFormatKindFloat = 2,
+  cudaChannelFormatKindNone = 3
+};
+struct cudaChannelFormatDesc { int x, y, z, w; enum cudaChannelFormatKind f; };
+typedef struct cudaArray *cudaArray_t;
+typedef const struct cudaArray *cudaArray_const_t;
+#define cudaArrayDefault 0
+#define cudaArrayLayered 1
+#define cudaArraySurfaceLoadStore 2
+#define cudaArrayTextureGather 8
+enum cudaResourceType {
+  cudaResourceTypeArray = 0, cudaResourceTypeMipmappedArray = 1, cudaResourceTypeLinear = 2, cudaResourceTypePitch2D = 3
+};
+struct cudaResourceDesc {
+  enum cudaResourceType resType;
+  union {
+    struct { cudaArray_t array; } array;
+    struct { void *mipmap; } mipmap;
+    struct { void *devPtr; struct cudaChannelFormatDesc desc; size_t sizeInBytes; } linear;
+    struct { void *devPtr; struct cudaChannelFormatDesc desc; size_t width, height, pitchInBytes; } pitch2D;
+    struct { int reserved[32]; } reserved;
+  } res;
+  unsigned int flags;
+};
+enum cudaTextureAddressMode {
+  cudaAddressModeWrap = 0, cudaAddressModeClamp = 1, cudaAddressModeMirror = 2, cudaAddressModeBorder = 3
+};
+enum cudaTextureFilterMode { cudaFilterModePoint = 0, cudaFilterModeLinear = 1 };
+enum cudaTextureReadMode { cudaReadModeElementType = 0, cudaReadModeNormalizedFloat = 1 };
+struct cudaTextureDesc {
+  enum cudaTextureAddressMode addressMode[3];
+  enum cudaTextureFilterMode filterMode;
+  enum cudaTextureReadMode readMode;
+  int sRGB;
+  float borderColor[4];
+  int normalizedCoords;
+  unsigned int maxAnisotropy;
+  enum cudaTextureFilterMode mipmapFilterMode;
+  float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp;
+  int disableTrilinearOptimization, seamlessCubemap;
+};
+struct cudaExtent { size_t width, height, depth; };
+struct cudaPos { size_t x, y, z; };
+struct cudaPitchedPtr { void *ptr; size_t pitch, xsize, ysize; };
+struct cudaMemcpy3DParms {
+  cudaArray_t srcArray;
+  struct cudaPos srcPos;
+  struct cudaPitchedPtr srcPtr;
+  cudaArray_t dstArray;
+  struct cudaPos dstPos;
+  struct cudaPitchedPtr dstPtr;
+  struct cudaExtent extent;
+  enum cudaMemcpyKind kind;
+};
 typedef void (*cudaHostFn_t)(void *);
 typedef void (*cudaStreamCallback_t)(cudaStream_t, cudaError_t, void *);
 // One default stream per thread: the same functions under names of their own.
@@ -75,6 +131,24 @@ cudaError_t cudaHostRegister(void *, size_t, unsigned int);
 cudaError_t cudaHostUnregister(void *);
 cudaError_t cudaHostGetDevicePointer(void **, void *, unsigned int);
 cudaError_t cudaMemAdvise(const void *, size_t, int, int);
+struct cudaChannelFormatDesc cudaCreateChannelDesc(int, int, int, int, enum cudaChannelFormatKind);
+cudaError_t cudaMallocArray(cudaArray_t *, const struct cudaChannelFormatDesc *, size_t, size_t = 0, unsigned int = 0);
+cudaError_t cudaMalloc3DArray(cudaArray_t *, const struct cudaChannelFormatDesc *, struct cudaExtent, unsigned int = 0);
+cudaError_t cudaMalloc3D(struct cudaPitchedPtr *, struct cudaExtent);
+cudaError_t cudaFreeArray(cudaArray_t);
+cudaError_t cudaArrayGetInfo(struct cudaChannelFormatDesc *, struct cudaExtent *, unsigned int *, cudaArray_t);
+cudaError_t cudaMemcpyToArray(cudaArray_t, size_t, size_t, const void *, size_t, enum cudaMemcpyKind);
+cudaError_t cudaMemcpyFromArray(void *, cudaArray_const_t, size_t, size_t, size_t, enum cudaMemcpyKind);
+cudaError_t cudaMemcpy2DToArray(cudaArray_t, size_t, size_t, const void *, size_t, size_t, size_t, enum cudaMemcpyKind);
+cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t, size_t, size_t, const void *, size_t, size_t, size_t, enum cudaMemcpyKind, cudaStream_t = 0);
+cudaError_t cudaMemcpy2DFromArray(void *, size_t, cudaArray_const_t, size_t, size_t, size_t, size_t, enum cudaMemcpyKind);
+cudaError_t cudaMemcpy2DFromArrayAsync(void *, size_t, cudaArray_const_t, size_t, size_t, size_t, size_t, enum cudaMemcpyKind, cudaStream_t = 0);
+cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *);
+cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *, cudaStream_t = 0);
+cudaError_t cudaCreateTextureObject(cudaTextureObject_t *, const struct cudaResourceDesc *, const struct cudaTextureDesc *, const void *);
+cudaError_t cudaDestroyTextureObject(cudaTextureObject_t);
+cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *, const struct cudaResourceDesc *);
+cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t);
 cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t, void *);
 cudaError_t cudaStreamAddCallback(cudaStream_t, cudaStreamCallback_t, void *, unsigned int);
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *, unsigned int, int);
@@ -146,5 +220,29 @@ template <class T> DEADHEAT_HERE cudaError_t cudaMemcpyFromSymbol(void *p, const
 }
 template <class T> DEADHEAT_HERE cudaError_t cudaGetSymbolAddress(void **p, const T &s) {
   return cudaGetSymbolAddress(p, (const void *)&s);
+}
+static inline struct cudaExtent make_cudaExtent(size_t w, size_t h, size_t d) { struct cudaExtent e = {w, h, d}; return e; }
+static inline struct cudaPos make_cudaPos(size_t x, size_t y, size_t z) { struct cudaPos p = {x, y, z}; return p; }
+static inline struct cudaPitchedPtr make_cudaPitchedPtr(void *d, size_t p, size_t x, size_t y) {
+  struct cudaPitchedPtr r = {d, p, x, y};
+  return r;
+}
+template <class T> struct dh_channel;
+#define DH_CHANNEL(T, N, F)                                                                                            \
+  template <> struct dh_channel<T> { static const int n = 1, bits = 8 * sizeof(T), kind = F; };                        \
+  template <> struct dh_channel<N##1> { static const int n = 1, bits = 8 * sizeof(T), kind = F; };                     \
+  template <> struct dh_channel<N##2> { static const int n = 2, bits = 8 * sizeof(T), kind = F; };                     \
+  template <> struct dh_channel<N##4> { static const int n = 4, bits = 8 * sizeof(T), kind = F; };
+DH_CHANNEL(signed char, char, 0)
+DH_CHANNEL(short, short, 0)
+DH_CHANNEL(int, int, 0)
+DH_CHANNEL(unsigned char, uchar, 1)
+DH_CHANNEL(unsigned short, ushort, 1)
+DH_CHANNEL(unsigned int, uint, 1)
+DH_CHANNEL(float, float, 2)
+template <class T> static inline struct cudaChannelFormatDesc cudaCreateChannelDesc() {
+  typedef dh_channel<T> c;
+  return cudaCreateChannelDesc(c::bits, c::n > 1 ? c::bits : 0, c::n > 2 ? c::bits : 0, c::n > 3 ? c::bits : 0,
+                               (enum cudaChannelFormatKind)c::kind);
 }
 #endif

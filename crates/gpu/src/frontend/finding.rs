@@ -234,6 +234,8 @@ pub fn blank(kind: FindingKind) -> Finding {
 
 fn between(r: Relation) -> Between {
     match r {
+        // Between the copy, which is nobody's doing, and a thread: as unordered as two warps are.
+        Relation::AsyncCopy => Between::Warps,
         Relation::SameInstruction => Between::SameInstruction,
         Relation::SameWarp => Between::SameWarp,
         Relation::Warps => Between::Warps,
@@ -246,6 +248,9 @@ fn sentence(r: Relation) -> &'static str {
         Relation::SameInstruction => "Two lanes of a warp do it in the same instruction.",
         Relation::SameWarp => "Two lanes of a warp do it with no __syncwarp between them.",
         Relation::Warps => "Two warps of a block do it with no barrier between them.",
+        Relation::AsyncCopy => {
+            "A thread does it while an asynchronous copy to this place is under way: nobody has waited for the copy."
+        }
         Relation::Blocks => "Two blocks do it and nothing orders blocks: a barrier does not reach.",
     }
 }

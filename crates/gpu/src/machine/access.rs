@@ -142,6 +142,16 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
         (out, survey)
     }
 
+    /// The survey of addresses that are generic already.
+    pub(super) fn survey_of(&self, addrs: &Row<W>, mask: u64, size: u32) -> Survey {
+        let form = Form {
+            add: 0,
+            keep: u64::MAX,
+            window: 0,
+        };
+        (self.ctx.survey)(addrs, form, mask, size, &mut [0u64; W])
+    }
+
     /// Hands an access to the watcher.
     #[allow(clippy::too_many_arguments)]
     #[inline(always)]
@@ -165,6 +175,9 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
             Class::Global => (Space::Global, 0),
             _ => return,
         };
+        if self.airborne != 0 && c == Class::Shared {
+            self.meet_flights(w, mask, addrs, size, what);
+        }
         if !self.obs.wants(w.pc, mask) {
             return;
         }
@@ -211,6 +224,13 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
                 ..
             } => self.atomic(w, op, mask, o, space, ty, strength),
             Kind::CpAsync => self.copy(w, op, mask),
+            Kind::Mbarrier(what) => self.mbarrier(w, op, mask, what),
+            Kind::Tex(t) => self.texture(w, op, mask, t),
+            Kind::Surf(s) => self.surface(w, op, mask, s),
+            Kind::TexQuery => self.query(w, op, mask),
+            Kind::Tile(which) => self.tile(w, op, mask, which),
+            Kind::CpCommit => self.commit(w, mask),
+            Kind::CpWait(until) => self.wait(w, mask, until),
             Kind::Isspacep(s) => {
                 let a = *w.row(&self.ctx.consts, op.a);
                 let want = match s {

@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::alu::AluFn;
+use super::flight::Flight;
 use super::memory::{Memory, Range};
 use super::observe::{FaultKind, FaultLog, Observer};
 use super::ops::{Row, full};
 use super::program::{BarMode, Pc, Program, Special};
-use super::reach::RANGES;
 use super::survey::SurveyFn;
 use super::warp::{Stop, Warp};
 
@@ -51,8 +51,12 @@ pub struct Env<'a, const W: usize, O> {
     pub fresh: usize,
     pub obs: O,
     pub faults: FaultLog,
-    /// Allocations found by the last instructions, by program counter.
-    pub ranges: [Range; RANGES],
+    /// The allocation that each instruction used last; an instruction mostly stays in one. Looking one up takes a lock
+    /// that all cores share.
+    pub ranges: Vec<Range>,
+    /// By words of shared memory: asynchronous copies that are under way; and how many words have one.
+    pub flights: Vec<Flight>,
+    pub airborne: usize,
 }
 
 impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
@@ -151,7 +155,9 @@ impl<'a, const W: usize, O: Observer<W>> Block<'a, W, O> {
             fresh: if O::ON { size } else { 0 },
             obs,
             faults: FaultLog::default(),
-            ranges: [Range::default(); RANGES],
+            ranges: vec![Range::default(); p.ops.len()],
+            flights: Vec::new(),
+            airborne: 0,
         };
         let warps: Vec<Warp<W>> = (0..warps)
             .map(|w| {
@@ -176,6 +182,8 @@ impl<'a, const W: usize, O: Observer<W>> Block<'a, W, O> {
         self.env.shared.fill(0);
         self.env.init.fill(0);
         self.env.fresh = self.env.init.len();
+        self.env.flights.fill(Flight::default());
+        self.env.airborne = 0;
         self.env.obs.restart(block);
         for w in &mut self.warps {
             let live = lanes_of::<W>(ctx.threads(), u32::from(w.id));

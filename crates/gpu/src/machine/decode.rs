@@ -104,6 +104,7 @@ impl Program {
                 calls: Vec::new(),
                 tables: Vec::new(),
                 vecs: Vec::new(),
+                tiles: Vec::new(),
                 shared: Vec::new(),
                 shared_static: 0,
                 params: Vec::new(),

@@ -3,11 +3,12 @@
 use crate::ptx::{Base, Instr, Operand, PtxError, Space, Ty};
 
 use super::decode::Decoder;
+use super::flight::Until;
 use super::program::{
     AtomOp, BarMode, CallSite, Callee, Kind, NONE, Scope, ShflMode, Special, Strength, VoteMode,
 };
 
-fn space(i: &Instr) -> Space {
+pub(super) fn space(i: &Instr) -> Space {
     i.mods
         .iter()
         .find_map(|m| {
@@ -52,7 +53,7 @@ fn strength(i: &Instr, default: Strength) -> Strength {
 
 impl Decoder<'_> {
     /// Row of the base address and the offset; the space may become local for variables of the frame.
-    fn address(
+    pub(super) fn address(
         &mut self,
         i: &Instr,
         o: &Operand,
@@ -87,7 +88,7 @@ impl Decoder<'_> {
         })
     }
 
-    fn vector(
+    pub(super) fn vector(
         &mut self,
         i: &Instr,
         o: &Operand,
@@ -116,7 +117,7 @@ impl Decoder<'_> {
         Ok((at, rows.len() as u8))
     }
 
-    fn note_grain(&mut self, space: Space, ty: Ty) {
+    pub(super) fn note_grain(&mut self, space: Space, ty: Ty) {
         if matches!(space, Space::Shared | Space::Global | Space::Generic) {
             self.p.grain = self.p.grain.min(ty.bytes());
         }
@@ -207,8 +208,12 @@ impl Decoder<'_> {
                 if !i.has("async") || i.has("bulk") {
                     return self.fail(i, "the machine does not have this instruction");
                 }
-                if i.has("commit_group") || i.has("wait_group") || i.has("wait_all") {
-                    self.emit(Kind::Nop, g, NONE, NONE, NONE, NONE, 0);
+                if i.has("mbarrier") {
+                    self.mbarrier(i)?;
+                    return Ok(true);
+                }
+                if let Some(k) = self.copy_group(i)? {
+                    self.emit(k, g, NONE, NONE, NONE, NONE, 0);
                     return Ok(true);
                 }
                 want(3)?;
@@ -241,6 +246,14 @@ impl Decoder<'_> {
             | "brkpt" | "griddepcontrol" | "setmaxnreg" => {
                 self.emit(Kind::Nop, g, NONE, NONE, NONE, NONE, 0)
             }
+            "mbarrier" => self.mbarrier(i)?,
+            "wmma" if i.has("mma") => self.multiply(i)?,
+            "wmma" => self.move_tile(i)?,
+            "mma" => self.multiply(i)?,
+            "ldmatrix" => self.load_matrix(i)?,
+            "tex" | "tld4" => self.texture(i)?,
+            "suld" | "sust" => self.surface(i)?,
+            "txq" | "suq" => self.texture_query(i)?,
             "bar" | "barrier" => self.barrier(i)?,
             "membar" | "fence" => {
                 let s = scope(i).unwrap_or(Scope::Gpu);
@@ -324,6 +337,24 @@ impl Decoder<'_> {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// The instructions about groups of asynchronous copies.
+    fn copy_group(&self, i: &Instr) -> Result<Option<Kind>, PtxError> {
+        Ok(if i.has("commit_group") {
+            Some(Kind::CpCommit)
+        } else if i.has("wait_all") {
+            Some(Kind::CpWait(Until::All))
+        } else if i.has("wait_group") {
+            match i.args.first() {
+                Some(Operand::Imm(n)) if (0..=i64::from(u16::MAX)).contains(n) => {
+                    Some(Kind::CpWait(Until::Groups(*n as u32)))
+                }
+                _ => return self.fail(i, "expected a number of groups"),
+            }
+        } else {
+            None
+        })
     }
 
     fn copy_size(&self, i: &Instr) -> Result<i64, PtxError> {

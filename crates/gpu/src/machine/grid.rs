@@ -1,7 +1,7 @@
 //! A launch: blocks in turn on all cores.
 //!
-//! Blocks start in order. A block that has had a long turn goes to the back of the queue, so that blocks which wait
-//! for others (flags, grid barriers) cannot hang the launch.
+//! `share` says which block comes next. A block that has had a long turn goes to the back of the queue, so that blocks
+//! which wait for others (flags, grid barriers) cannot hang the launch.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,6 +12,7 @@ use super::block::{Block, Ctx, Turn};
 use super::memory::Memory;
 use super::observe::{Fault, FaultLog, Observer};
 use super::program::{Program, Special};
+use super::share::Shares;
 
 /// Shape and limits of a launch.
 #[derive(Clone, Debug)]
@@ -28,6 +29,18 @@ pub struct Launch {
     /// Independent thread scheduling: lanes of one warp make progress on their own.
     pub independent: bool,
     pub grid_id: u64,
+}
+
+impl Launch {
+    /// Operating system threads that the blocks run on.
+    pub fn workers(&self) -> usize {
+        let wanted = match self.workers {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            n => n,
+        };
+        let blocks = self.grid.iter().map(|d| *d as usize).product();
+        wanted.min(blocks).max(1)
+    }
 }
 
 /// What a launch did.
@@ -95,7 +108,7 @@ pub fn validate(p: &Program, l: &Launch) -> Result<(), LaunchError> {
 }
 
 struct Queue<'a, const W: usize, O> {
-    next: u32,
+    shares: Shares,
     parked: VecDeque<Block<'a, W, O>>,
     running: usize,
 }
@@ -143,21 +156,15 @@ pub fn run<const W: usize, O: Observer<W>>(
         abort: AtomicBool::new(false),
     };
     let blocks = launch.grid.iter().product::<u32>();
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let workers = if launch.workers == 0 {
-        cores
-    } else {
-        launch.workers
-    };
-    let workers = workers.min(blocks as usize).max(1);
+    let workers = launch.workers();
     let faults = Mutex::new(FaultLog::default());
     let queue: Mutex<Queue<'_, W, O>> = Mutex::new(Queue {
-        next: 0,
+        shares: Shares::new(blocks, workers),
         parked: VecDeque::new(),
         running: 0,
     });
     let changed = Condvar::new();
-    let work = || {
+    let work = &|worker: usize| {
         // A block that has ended lends its memory to the next one of this core.
         let mut spare: Option<Block<'_, W, O>> = None;
         loop {
@@ -169,9 +176,9 @@ pub fn run<const W: usize, O: Observer<W>>(
                         return;
                     }
                     // New blocks first, so that a block which waits for a later one meets it.
-                    if q.next < blocks && q.parked.len() < 4096 {
-                        let b = q.next;
-                        q.next += 1;
+                    if q.parked.len() < 4096
+                        && let Some(b) = q.shares.next(worker)
+                    {
                         q.running += 1;
                         drop(q);
                         break match spare.take() {
@@ -201,6 +208,7 @@ pub fn run<const W: usize, O: Observer<W>>(
             let Ok(mut q) = queue.lock() else { return };
             q.running -= 1;
             if turn == Turn::Later {
+                q.shares.keep_order();
                 q.parked.push_back(block);
             } else {
                 drop(q);
@@ -217,10 +225,10 @@ pub fn run<const W: usize, O: Observer<W>>(
         }
     };
     std::thread::scope(|s| {
-        for _ in 1..workers {
-            s.spawn(work);
+        for k in 1..workers {
+            s.spawn(move || work(k));
         }
-        work();
+        work(0);
     });
     // Blocks that were parked when the launch was aborted still have something to say.
     let parked = queue.into_inner().map(|q| q.parked).unwrap_or_default();

@@ -5,8 +5,10 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
-use std::sync::RwLock;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, RwLock};
+
+use super::texture::Texture;
 
 /// One allocation.
 #[derive(Clone, Debug)]
@@ -32,6 +34,8 @@ pub struct Range {
 #[derive(Debug, Default)]
 pub struct Memory {
     map: RwLock<BTreeMap<u64, Alloc>>,
+    /// Texture and surface objects by handle.
+    textures: RwLock<BTreeMap<u64, Arc<Texture>>>,
     generation: AtomicU64,
 }
 
@@ -106,6 +110,26 @@ impl Memory {
             unsafe { dealloc(a.start as *mut u8, l) };
         }
         true
+    }
+
+    /// A new texture or surface object; its handle is never null, and is not used again.
+    pub fn add_texture(&self, t: Texture) -> u64 {
+        let handle = self.generation.fetch_add(1, Ordering::AcqRel) + 1;
+        if let Ok(mut m) = self.textures.write() {
+            m.insert(handle, Arc::new(t));
+        }
+        handle
+    }
+
+    pub fn texture(&self, handle: u64) -> Option<Arc<Texture>> {
+        self.textures.read().ok()?.get(&handle).cloned()
+    }
+
+    /// False if there is no such object.
+    pub fn remove_texture(&self, handle: u64) -> bool {
+        self.textures
+            .write()
+            .is_ok_and(|mut m| m.remove(&handle).is_some())
     }
 
     pub fn generation(&self) -> u64 {

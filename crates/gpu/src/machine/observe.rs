@@ -65,6 +65,9 @@ pub trait Observer<const W: usize>: Send {
     fn fence(&mut self, warp: u16, stamp: u64, mask: u64, scope: Scope);
     /// The atomic that `access` announced has happened; generic addresses.
     fn acquired(&mut self, warp: u16, mask: u64, addrs: &[u64; W]);
+    /// The second side, a thread at an instruction, touches the byte of shared memory that an asynchronous copy of the
+    /// first side is about to write.
+    fn in_flight(&mut self, copy: (Pc, u32), by: (Pc, u32, What), at: u64);
     /// The block is over.
     fn finish(&mut self);
 }
@@ -83,6 +86,7 @@ impl<const W: usize> Observer<W> for Blind {
     fn warp_sync(&mut self, _: u16, _: u64, _: u64, _: u64) {}
     fn fence(&mut self, _: u16, _: u64, _: u64, _: Scope) {}
     fn acquired(&mut self, _: u16, _: u64, _: &[u64; W]) {}
+    fn in_flight(&mut self, _: (Pc, u32), _: (Pc, u32, What), _: u64) {}
     fn finish(&mut self) {}
 }
 

@@ -2,8 +2,12 @@
 
 use crate::ptx::{Loc, Space, Ty};
 
+use super::flight::Until;
 use super::float::Round;
+use super::matrix::TileOp;
+use super::mbarrier::MbarOp;
 use super::ops::{Bin, Ter, Un};
+use super::texture::{SurfOp, TexOp};
 
 /// Operand classes, in the top bits of a row number.
 pub const CONST: u32 = 1 << 31;
@@ -206,8 +210,18 @@ pub enum Kind {
         strength: Strength,
         returns: bool,
     },
-    /// Asynchronous copy, done at once: a destination, b source, imm bytes.
+    /// Asynchronous copy: a destination, b source, c bytes that are read (or `NONE`), imm bytes.
     CpAsync,
+    CpCommit,
+    CpWait(Until),
+    /// a: the object.
+    Mbarrier(MbarOp),
+    Tex(TexOp),
+    Surf(SurfOp),
+    /// d: a size of the object a; imm: the direction.
+    TexQuery,
+    /// Index into `Program::tiles`.
+    Tile(u32),
     Isspacep(Space),
     /// a: barrier id row, b: thread count row or NONE, c: pred, d: result.
     Bar {
@@ -355,6 +369,8 @@ pub struct Program {
     pub tables: Vec<Vec<Pc>>,
     /// Registers of vector operands.
     pub vecs: Vec<u32>,
+    /// Matrix instructions.
+    pub tiles: Vec<TileOp>,
     pub shared: Vec<SharedVar>,
     /// Bytes of static shared memory; dynamic shared memory starts here.
     pub shared_static: u32,

@@ -44,9 +44,6 @@ pub fn lanes(mut mask: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Allocations that instructions used last; an instruction mostly stays in one.
-pub const RANGES: usize = 16;
-
 impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
     /// The memory that all lanes of a survey reach with a good access; none if lanes differ or one is at fault.
     #[inline(always)]
@@ -59,7 +56,7 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
         }
         let inside = match c {
             Class::Global => {
-                let r = &mut self.ranges[w.pc as usize % RANGES];
+                let r = &mut self.ranges[w.pc as usize];
                 let generation = self.ctx.memory.generation();
                 if r.generation != generation || s.lo < r.start || s.hi + step > r.end {
                     *r = self.ctx.memory.range(s.lo)?;

@@ -1,4 +1,4 @@
-//! Atomics, and copies from global to shared memory: accesses that read and write in one instruction.
+//! Atomics: accesses that read and write in one instruction.
 
 use crate::ptx::{Space, Ty};
 
@@ -77,47 +77,5 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
             }
         }
         w.put(op.d, &old, mask);
-    }
-
-    /// `cp.async`: the copy is done at once, which is one of the orders the hardware may choose.
-    pub(super) fn copy(&mut self, w: &mut Warp<W>, op: &Op, mask: u64) {
-        let size = op.imm as u32;
-        let (to, write) = self.addresses(w, op.a, 0, Space::Shared, mask, size);
-        let (from, read) = self.addresses(w, op.b, 0, Space::Global, mask, size);
-        let (write, read) = (write.apart(), read.apart());
-        let take = if op.c == NONE {
-            [u64::from(size); W]
-        } else {
-            *w.row(&self.ctx.consts, op.c)
-        };
-        let mut bytes = [[0u8; 16]; W];
-        let reads = (0..W).fold(0u64, |m, l| m | u64::from(take[l] > 0) << l) & mask;
-        self.groups(w, reads, &from, size, |env, w, c, m| {
-            for l in lanes(m) {
-                for (k, b) in bytes[l]
-                    .iter_mut()
-                    .enumerate()
-                    .take((take[l] as usize).min(size as usize))
-                {
-                    if c == Class::Global {
-                        // SAFETY: `groups` found the whole access inside a live allocation.
-                        *b = unsafe { memory::load(from[l] + k as u64, 1) } as u8;
-                    }
-                }
-            }
-            env.tell(w, c, m, &from, &read, size, What::Read, Strength::Weak, &[]);
-        });
-        self.groups(w, mask, &to, size, |env, w, c, m| {
-            env.tell(w, c, m, &to, &write, size, What::Write, Strength::Weak, &[]);
-            for l in lanes(m) {
-                let a = (to[l] & !SHARED_WINDOW) as usize;
-                if c == Class::Shared {
-                    env.shared[a..a + size as usize].copy_from_slice(&bytes[l][..size as usize]);
-                    if O::ON {
-                        env.initialize(a, a + size as usize);
-                    }
-                }
-            }
-        });
     }
 }

@@ -6,6 +6,7 @@
 use super::alu::Lanes;
 use super::block::Env;
 use super::calls::Frame;
+use super::flight::Copies;
 use super::observe::{FaultKind, Observer};
 use super::ops::{Row, full};
 use super::program::{BarMode, CONST, Kind, LOCAL_WINDOW, NONE, Op, Pc, Program, SPECIAL, Special};
@@ -49,6 +50,7 @@ pub struct Warp<const W: usize> {
     /// Operations times active lanes.
     pub lane_steps: u64,
     pub(super) backward: u32,
+    pub(super) copies: Copies<W>,
 }
 
 /// Does nothing but the kernel's end follow?
@@ -91,6 +93,7 @@ impl<const W: usize> Warp<W> {
             steps: 0,
             lane_steps: 0,
             backward: 0,
+            copies: Copies::default(),
         };
         w.grow_local(f.frame);
         w.set_frame(p);
@@ -109,6 +112,7 @@ impl<const W: usize> Warp<W> {
         self.stack.clear();
         (self.pc, self.mask, self.meet, self.live) = (f.entry, live, NONE, live);
         (self.carry, self.steps, self.lane_steps, self.backward) = (0, 0, 0, 0);
+        self.copies.clear();
         self.set_frame(p);
     }
 

@@ -85,8 +85,18 @@ impl Parser<'_> {
             _ => return self.err("this cannot be an address"),
         };
         off += self.offset()?;
-        if self.is(',') {
-            return self.err("texture and surface addresses are not supported");
+        if self.eat(',') {
+            let mut coords = self.operand()?;
+            if self.eat(',') {
+                // A sampler stands between the texture and its coordinates.
+                coords = self.operand()?;
+            }
+            self.expect(']')?;
+            let coords = match coords {
+                Operand::Vec(v) => v,
+                one => vec![one],
+            };
+            return Ok(Operand::Tex(base, coords));
         }
         self.expect(']')?;
         Ok(Operand::Mem(base, off))

@@ -159,6 +159,8 @@ pub enum Operand {
     /// `%tid.x` and friends, without the percent sign.
     Special(String),
     Mem(Base, i64),
+    /// `[object, {x, y}]`: a texture or surface, and coordinates.
+    Tex(Base, Vec<Operand>),
     Vec(Vec<Operand>),
     /// `%p1|%p2`
     Pair(Box<Operand>, Box<Operand>),
