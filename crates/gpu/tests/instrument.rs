@@ -150,7 +150,12 @@ fn ptxas_accepts_it() {
         &["cu"]
     };
     let mut count = 0;
-    for file in common::files(&common::corpus(), ends) {
+    // Asynchronous copies are of a later architecture than clang is asked for here.
+    let old = |f: &std::path::PathBuf| !f.ends_with("async.cu");
+    for file in common::files(&common::corpus(), ends)
+        .into_iter()
+        .filter(old)
+    {
         let text = to_ptx(&file, &Default::default()).expect("compiles");
         for scheme in [Scheme::Addr, Scheme::Stmt] {
             let kernels = deadheat_gpu::ptx::parse(&text).expect("PTX");

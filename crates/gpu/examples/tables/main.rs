@@ -50,6 +50,12 @@ fn main() {
     }
     page.close();
     if let Some(dir) = after("--results") {
-        page.write(&bench::file(dir)).expect("writes the results");
+        match page.write(std::path::Path::new(dir)) {
+            Ok(name) => println!("\nWritten to {dir}/{name}.md and .json."),
+            Err(e) => {
+                eprintln!("{dir}: {e}");
+                std::process::exit(2);
+            }
+        }
     }
 }

@@ -62,13 +62,14 @@ impl Page {
         }
     }
 
-    /// Writes `gpu-DATE.md` and `.json`.
-    pub fn write(&self, dir: &Path) -> std::io::Result<()> {
+    /// Writes `gpu-DATE.md` and `.json`, and gives their name.
+    pub fn write(&self, dir: &Path) -> std::io::Result<String> {
         std::fs::create_dir_all(dir)?;
         let name = format!("gpu-{}", output("date", &["-u", "+%F"]));
         std::fs::write(dir.join(format!("{name}.md")), &self.text)?;
         let json = serde_json::to_string_pretty(&self.data).unwrap_or_default();
-        std::fs::write(dir.join(format!("{name}.json")), json + "\n")
+        std::fs::write(dir.join(format!("{name}.json")), json + "\n")?;
+        Ok(name)
     }
 }
 

@@ -228,6 +228,8 @@ mod tests {
                 mask,
                 addrs: &addrs,
                 origin: 0,
+                lo: *addrs.iter().min().unwrap_or(&0),
+                hi: *addrs.iter().max().unwrap_or(&0),
                 shape,
                 links: if dice(4) == 0 {
                     Links::default()

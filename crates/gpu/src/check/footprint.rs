@@ -412,6 +412,12 @@ impl<const W: usize, O: Observer<W>> Observer<W> for Traced<'_, O> {
 
     fn finish(&mut self) {
         self.inner.finish();
+    }
+}
+
+/// A core that has no more blocks hands over what all of them touched.
+impl<O> Drop for Traced<'_, O> {
+    fn drop(&mut self) {
         if let Ok(mut all) = self.all.lock() {
             all.merge(std::mem::take(&mut self.mine));
         }

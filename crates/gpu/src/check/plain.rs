@@ -196,7 +196,8 @@ impl Plain {
             grain,
             ..
         } = self;
-        let again = cut.kind != Kind::Write;
+        // Reads take no lock here, so that looking is as cheap as remembering.
+        let again = cut.kind == Kind::Atomic;
         cut.pieces(a, mask, 0, |p| {
             let line = p.line as u64 | SHARED;
             if again && memo.knows(line, p.mask, me, cut.pc, cut.kind) {
@@ -346,18 +347,20 @@ impl Plain {
     }
 }
 
-/// The lanes whose address is on a page.
+/// Lanes that follow each other on a page, from the first of the mask on.
 #[inline(always)]
 fn on_page<const W: usize>(a: &Access<'_, W>, mask: u64, number: u64) -> u64 {
-    let last = 63 - mask.leading_zeros() as usize;
-    if a.shape != Shape::Scattered && a.at(last) / PAGE == number {
+    if a.hi / PAGE == number && a.lo / PAGE == number {
         return mask;
     }
-    let mut here = 0u64;
-    for l in 0..W {
-        here |= u64::from(a.at(l) / PAGE == number) << l;
+    let mut rest = mask & (mask - 1);
+    while rest != 0 && a.at(rest.trailing_zeros() as usize) / PAGE == number {
+        rest &= rest - 1;
     }
-    here & mask
+    if rest == 0 {
+        return mask;
+    }
+    mask & ((1 << rest.trailing_zeros()) - 1)
 }
 
 /// Keeps the values of a write for whoever writes next.

@@ -100,6 +100,8 @@ fn cells_find_the_addresses_that_the_maps_find() {
                     mask,
                     addrs: &addrs,
                     origin: 0,
+                    lo: addrs[0],
+                    hi: addrs[31],
                     shape: Shape::Run,
                     links: Links::default(),
                     size: 4,

@@ -1,17 +1,17 @@
-//! Arrays, and the objects through which kernels see them: textures and surfaces.
+//! Arrays, and copies from and to them.
 //!
-//! An array is ordinary device memory, row by row without gaps; its handle points to a description that stays for good.
+//! An array is ordinary device memory, row by row without gaps; its handle is a number that no pointer can be.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{LazyLock, Mutex};
 
-use crate::machine::texture::{Channel, Outside, Texels, Texture};
+use crate::machine::texture::{Channel, Texels};
 
 use super::copies::{self, Call, Shape};
-use super::memory::{device_range, release};
+use super::memory::release;
 use super::runtime::{Sort, done, get};
-use super::{Code, INVALID_DEVICE_POINTER, INVALID_HANDLE, INVALID_VALUE, NO_MEMORY, SUCCESS};
+use super::{Code, INVALID_HANDLE, INVALID_VALUE, NO_MEMORY, SUCCESS};
 
 /// `cudaChannelFormatDesc`.
 #[repr(C)]
@@ -54,32 +54,9 @@ pub struct Copy3D {
     kind: i32,
 }
 
-/// `cudaResourceDesc` for linear and pitched memory; an array's handle is where `pointer` is.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct Resource {
-    sort: i32,
-    pointer: usize,
-    desc: ChannelDesc,
-    /// Bytes of linear memory, or texels of a row, rows, and bytes from row to row.
-    sizes: [usize; 3],
-}
-
-/// `cudaTextureDesc`, as far as it is used.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct TextureDesc {
-    outside: [i32; 3],
-    filter: i32,
-    read: i32,
-    srgb: i32,
-    border: [f32; 4],
-    normalized: i32,
-}
-
 #[derive(Clone, Debug)]
-struct Array {
-    texels: Texels,
+pub struct Array {
+    pub texels: Texels,
     desc: ChannelDesc,
     extent: Extent,
     flags: u32,
@@ -95,12 +72,13 @@ static ARRAYS: LazyLock<Mutex<Arrays>> = LazyLock::new(Mutex::default);
 /// Handles that no pointer of the program can be.
 const FIRST_HANDLE: usize = 0x7a00_0000_0000_0000;
 
-fn find(handle: usize) -> Option<Array> {
+/// The array of a handle.
+pub fn find(handle: usize) -> Option<Array> {
     ARRAYS.lock().ok()?.all.get(&handle).cloned()
 }
 
 /// Texels of this format, or nothing if there is no such format.
-fn texels(d: ChannelDesc, base: u64, size: [usize; 3], pitch: usize) -> Option<Texels> {
+pub fn texels(d: ChannelDesc, base: u64, size: [usize; 3], pitch: usize) -> Option<Texels> {
     let bits = d.bits.map(|b| b as u32);
     let good = bits[0] > 0 && bits.iter().all(|b| matches!(b, 0 | 8 | 16 | 32));
     let mut small = [0u32; 3];
@@ -579,129 +557,4 @@ pub unsafe extern "C" fn cudaMemcpy3D(p: *const Copy3D) -> Code {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudaMemcpy3DAsync(p: *const Copy3D, stream: *mut c_void) -> Code {
     copy_3d("cudaMemcpy3DAsync", Call::Async, p, stream)
-}
-
-/// The texels that a resource describes.
-fn resource(r: &Resource) -> Result<Texels, Code> {
-    match r.sort {
-        0 => find(r.pointer).map(|a| a.texels).ok_or(INVALID_HANDLE),
-        2 | 3 => {
-            let one = texels(r.desc, 0, [1, 1, 1], 0)
-                .ok_or(INVALID_VALUE)?
-                .bytes() as usize;
-            let (size, pitch) = if r.sort == 2 {
-                let n = r.sizes[0] / one;
-                ([n, 1, 1], n * one)
-            } else {
-                ([r.sizes[0], r.sizes[1], 1], r.sizes[2])
-            };
-            let t = texels(r.desc, r.pointer as u64, size, pitch).ok_or(INVALID_VALUE)?;
-            let bytes = pitch * (size[1] - 1) + size[0] * one;
-            if device_range(r.pointer as *const c_void, bytes) {
-                Ok(t)
-            } else {
-                Err(INVALID_DEVICE_POINTER)
-            }
-        }
-        _ => Err(INVALID_VALUE),
-    }
-}
-
-fn outside(m: i32) -> Outside {
-    match m {
-        0 => Outside::Wrap,
-        2 => Outside::Mirror,
-        3 => Outside::Border,
-        _ => Outside::Clamp,
-    }
-}
-
-/// # Safety
-/// All are null or the caller's variables.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cudaCreateTextureObject(
-    out: *mut u64,
-    r: *const Resource,
-    t: *const TextureDesc,
-    _view: *const c_void,
-) -> Code {
-    if out.is_null() || r.is_null() || t.is_null() {
-        return done(INVALID_VALUE);
-    }
-    // SAFETY: by contract.
-    let (r, t) = unsafe { (&*r, &*t) };
-    match resource(r) {
-        Ok(texels) => {
-            let handle = get().memory.add_texture(Texture {
-                texels,
-                outside: t.outside.map(outside),
-                linear: t.filter == 1,
-                scaled: t.read == 1,
-                normalized: t.normalized != 0,
-                border: t.border,
-            });
-            // SAFETY: by contract.
-            unsafe { *out = handle };
-            SUCCESS
-        }
-        Err(c) => done(c),
-    }
-}
-
-/// The same: what CUDA 11 calls it.
-///
-/// # Safety
-/// As for `cudaCreateTextureObject`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cudaCreateTextureObject_v2(
-    out: *mut u64,
-    r: *const Resource,
-    t: *const TextureDesc,
-    view: *const c_void,
-) -> Code {
-    // SAFETY: by contract.
-    unsafe { cudaCreateTextureObject(out, r, t, view) }
-}
-
-/// # Safety
-/// Both are null or the caller's variables.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cudaCreateSurfaceObject(out: *mut u64, r: *const Resource) -> Code {
-    if out.is_null() || r.is_null() {
-        return done(INVALID_VALUE);
-    }
-    // SAFETY: by contract.
-    let r = unsafe { &*r };
-    match (r.sort, resource(r)) {
-        (0, Ok(texels)) => {
-            let handle = get().memory.add_texture(Texture {
-                texels,
-                ..Texture::default()
-            });
-            // SAFETY: by contract.
-            unsafe { *out = handle };
-            SUCCESS
-        }
-        (0, Err(c)) => done(c),
-        // Surfaces are of arrays only.
-        _ => done(INVALID_VALUE),
-    }
-}
-
-fn destroy(handle: u64) -> Code {
-    if get().memory.remove_texture(handle) {
-        SUCCESS
-    } else {
-        done(INVALID_VALUE)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaDestroyTextureObject(handle: u64) -> Code {
-    destroy(handle)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaDestroySurfaceObject(handle: u64) -> Code {
-    destroy(handle)
 }

@@ -13,6 +13,7 @@ mod guard;
 mod hostcall;
 mod launch;
 mod memory;
+mod objects;
 mod ops;
 mod order;
 mod per_thread;

@@ -30,6 +30,7 @@ launch
   --block X[,Y[,Z]]      threads per block (default 256)
   --shared BYTES         dynamic shared memory
   --arg VALUE            next argument: a number, TYPE:COUNT[:zero|iota|const=V|random[=SEED[,BELOW]]|file=PATH],
+                         texture:TYPE:WIDTH[xHEIGHT[xDEPTH]][:...] for a texture or surface object,
                          or local:BYTES (OpenCL); arguments left out are made up
   --launch FILE          launches from a TOML file
 
@@ -72,6 +73,10 @@ impl Default for Host<'_> {
 
 /// Runs a subcommand.
 pub fn main(args: &[String], host: &Host<'_>) -> i32 {
+    if matches!(args.get(1).map(String::as_str), Some("--help" | "-h")) {
+        print!("{HELP}");
+        return 0;
+    }
     match args.first().map(String::as_str) {
         Some("check") => match run_check(&args[1..], host) {
             Ok(found) => i32::from(found),
@@ -338,7 +343,7 @@ pub fn parse(args: &[String]) -> Result<Parsed, ToolError> {
     }
     if o.file.as_os_str().is_empty() {
         return Err(ToolError(
-            "which file? For example: deadheat gpu check kernel.cu --grid 8 --block 256".into(),
+            "which file? For example: deadheat gpu check kernel.cu --grid 8 --block 256, or: deadheat gpu instrument kernel.ptx -o checked.ptx".into(),
         ));
     }
     if given || o.launches.is_empty() {

@@ -74,6 +74,12 @@ pub enum Arg {
     },
     /// OpenCL: a pointer to this many bytes of local memory.
     Local(u64),
+    /// A texture or surface object of one channel, with coordinates that count texels and end at the edge.
+    Texture {
+        elem: Elem,
+        size: [u32; 3],
+        init: Init,
+    },
 }
 
 /// A launch as the user gave it.
@@ -117,14 +123,14 @@ pub fn dims(s: &str) -> Result<[u32; 3], ToolError> {
     Ok(d)
 }
 
-/// `5`, `1.5`, `f32:1024`, `int:256:iota`, `local:1024`.
+/// `5`, `1.5`, `f32:1024`, `int:256:iota`, `local:1024`, `texture:f32:64x32:iota`.
 ///
 /// # Errors
 /// Says which forms there are.
 pub fn arg(s: &str) -> Result<Arg, ToolError> {
     let help = || {
         ToolError(format!(
-            "`{s}` is not an argument; write a number, TYPE:COUNT[:zero|iota|const=V|random[=SEED[,BELOW]]|file=PATH], or local:BYTES"
+            "`{s}` is not an argument; write a number, TYPE:COUNT[:zero|iota|const=V|random[=SEED[,BELOW]]|file=PATH], texture:TYPE:SIZE[:...] with SIZE as 64 or 64x32, or local:BYTES"
         ))
     };
     let hex = s
@@ -138,6 +144,19 @@ pub fn arg(s: &str) -> Result<Arg, ToolError> {
     }
     if let Ok(v) = s.parse::<f64>() {
         return Ok(Arg::Number(v));
+    }
+    if let Some(rest) = s
+        .strip_prefix("texture:")
+        .or_else(|| s.strip_prefix("surface:"))
+    {
+        let mut it = rest.splitn(3, ':');
+        let elem = it.next().and_then(Elem::parse).filter(|e| e.bytes() <= 4);
+        let size = dims(it.next().ok_or_else(help)?)?;
+        let init = it
+            .next()
+            .map_or(Ok(Init::Zero), |i| init(i).ok_or_else(help))?;
+        let elem = elem.ok_or_else(help)?;
+        return Ok(Arg::Texture { elem, size, init });
     }
     let mut it = s.splitn(3, ':');
     let (kind, count) = (it.next().unwrap_or(""), it.next().ok_or_else(help)?);

@@ -7,6 +7,7 @@ use deadheat_model::{CheckedLaunch, Finding, FindingKind, Loss, Program as Under
 use deadheat_report::{GpuRun, Suppressions};
 
 use crate::check::{self, Checked, Monitor, Options, Scheme};
+use crate::machine::texture::{Channel, Texels, Texture};
 use crate::machine::{Launch, Loaded, Memory, Program};
 use crate::ptx::Ty;
 
@@ -166,6 +167,23 @@ fn made_up(program: &Program, k: usize, spec: &LaunchSpec) -> Arg {
     }
 }
 
+/// Rows of one channel without gaps.
+fn texels(elem: Elem, base: u64, size: [u32; 3]) -> Texels {
+    let pitch = u64::from(size[0]) * elem.bytes();
+    Texels {
+        base,
+        size,
+        pitch,
+        slice: pitch * u64::from(size[1]),
+        bits: [elem.bytes() as u32 * 8, 0, 0, 0],
+        channel: match elem {
+            Elem::F32 | Elem::F64 => Channel::Float,
+            Elem::I32 | Elem::I64 => Channel::Signed,
+            Elem::U8 | Elem::U32 => Channel::Unsigned,
+        },
+    }
+}
+
 struct Prepared {
     params: Vec<u8>,
     extra_shared: u32,
@@ -211,6 +229,20 @@ fn prepare(
                 memory.write(at, &data);
                 out.buffers.push((k, at, data.len() as u64));
                 at.to_le_bytes().to_vec()
+            }
+            Arg::Texture { elem, size, init } => {
+                let count = size.iter().map(|n| u64::from(*n)).product();
+                let data = fill(elem, count, &init)?;
+                let at = memory
+                    .alloc(&format!("argument {}", k + 1), data.len() as u64, false)
+                    .ok_or_else(|| ToolError(format!("no memory for argument {}", k + 1)))?;
+                memory.write(at, &data);
+                let texels = texels(elem, at, size);
+                let object = memory.add_texture(Texture {
+                    texels,
+                    ..Texture::default()
+                });
+                object.to_le_bytes().to_vec()
             }
             Arg::Local(n) => {
                 // A generic-free local pointer: an offset behind the static and dynamic shared memory.

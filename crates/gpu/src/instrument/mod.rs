@@ -181,6 +181,19 @@ impl Writer<'_> {
                 }
                 continue;
             }
+            // Shared memory and order that the tables know nothing of.
+            if matches!(
+                i.op.as_str(),
+                "cp" | "mbarrier" | "wmma" | "ldmatrix" | "stmatrix"
+            ) {
+                return Err(PtxError::new(
+                    i.line,
+                    format!(
+                        "`{}` cannot be instrumented; use: deadheat gpu check",
+                        i.text()
+                    ),
+                ));
+            }
             if self.is_barrier(i) {
                 if i.args.len() > 1 || i.has("arrive") {
                     return Err(PtxError::new(

@@ -12,6 +12,9 @@ use super::reach::{Class, class};
 use super::survey::{Form, Shape, Survey};
 use super::warp::Warp;
 
+/// Four bytes that were written, as `init` has them.
+const WRITTEN: u64 = 0x0101_0101;
+
 #[inline(always)]
 pub(super) fn bytes_at(m: &[u8], at: usize, n: u32) -> u64 {
     match n {
@@ -188,6 +191,8 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
             mask,
             addrs,
             origin,
+            lo: survey.lo,
+            hi: survey.hi,
             shape: survey.shape,
             links: survey.links,
             size,
@@ -370,6 +375,9 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
         }
         for l in lanes(m) {
             let a = (addrs[l] & !SHARED_WINDOW) as usize;
+            if size == 4 && bytes_at(&self.init, a, 4) == WRITTEN {
+                continue;
+            }
             if self.init[a..a + size as usize].contains(&0) {
                 self.fault(FaultKind::UninitializedShared, w.pc, w, 1 << l, || {
                     format!(
@@ -384,6 +392,12 @@ impl<const W: usize, O: Observer<W>> Env<'_, W, O> {
     #[inline(always)]
     pub(super) fn initialize(&mut self, from: usize, to: usize) {
         if self.fresh == 0 {
+            return;
+        }
+        if to - from == 4 {
+            let old = bytes_at(&self.init, from, 4);
+            self.fresh -= 4 - old.count_ones() as usize;
+            put_at(&mut self.init, from, 4, WRITTEN);
             return;
         }
         let part = &mut self.init[from..to];

@@ -293,10 +293,15 @@ impl Decoder<'_> {
 
     fn cvt(&mut self, i: &Instr) -> Result<(), PtxError> {
         let types: Vec<Ty> = i.mods.iter().filter_map(|m| Ty::parse(m)).collect();
+        let g = self.guard(i);
+        if i.has("tf32") && types == [Ty::F32] && i.args.len() == 2 {
+            let (d, a) = (self.dest(i, &i.args[0])?, self.src(i, &i.args[1], Ty::F32)?);
+            self.emit(Kind::Un(Un::ToTf32), g, d, a, NONE, NONE, 0);
+            return Ok(());
+        }
         let &[dst, src] = types.as_slice() else {
             return self.fail(i, "two types are wanted");
         };
-        let g = self.guard(i);
         let d = self.dest(i, &i.args[0])?;
         let a = self.src(i, &i.args[1], src)?;
         let mut round = Round::Nearest;

@@ -35,7 +35,7 @@ impl Decoder<'_> {
         let held = usize::from(regs) * (4 / elem.bytes()).max(1) as usize;
         let each = rows * cols / 32;
         let fits = match places {
-            Places::Flat => held >= each && held % each.max(1) == 0,
+            Places::Flat => held >= each && held.is_multiple_of(each.max(1)),
             _ => held == each,
         };
         if !fits || each == 0 {

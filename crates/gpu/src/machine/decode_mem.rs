@@ -3,7 +3,6 @@
 use crate::ptx::{Base, Instr, Operand, PtxError, Space, Ty};
 
 use super::decode::Decoder;
-use super::flight::Until;
 use super::program::{
     AtomOp, BarMode, CallSite, Callee, Kind, NONE, Scope, ShflMode, Special, Strength, VoteMode,
 };
@@ -204,38 +203,7 @@ impl Decoder<'_> {
                 );
             }
             "atom" | "red" => self.atom(i)?,
-            "cp" => {
-                if !i.has("async") || i.has("bulk") {
-                    return self.fail(i, "the machine does not have this instruction");
-                }
-                if i.has("mbarrier") {
-                    self.mbarrier(i)?;
-                    return Ok(true);
-                }
-                if let Some(k) = self.copy_group(i)? {
-                    self.emit(k, g, NONE, NONE, NONE, NONE, 0);
-                    return Ok(true);
-                }
-                want(3)?;
-                let (mut s, mut t) = (Space::Shared, Space::Global);
-                let (a, off) = self.address(i, &i.args[0], &mut s)?;
-                let (b, from) = self.address(i, &i.args[1], &mut t)?;
-                if from != 0 || off != 0 || i.args.len() > 3 {
-                    let (ra, rb) = (self.temp(), self.temp());
-                    let (oa, ob) = (self.constant(off as u64), self.constant(from as u64));
-                    self.emit(Kind::Bin(super::ops::Bin::Add64), g, ra, a, oa, NONE, 0);
-                    self.emit(Kind::Bin(super::ops::Bin::Add64), g, rb, b, ob, NONE, 0);
-                    let n = self.copy_size(i)?;
-                    let c = match i.args.get(3) {
-                        Some(o) => self.src(i, o, Ty::U32)?,
-                        None => NONE,
-                    };
-                    self.emit(Kind::CpAsync, g, NONE, ra, rb, c, n);
-                } else {
-                    let n = self.copy_size(i)?;
-                    self.emit(Kind::CpAsync, g, NONE, a, b, NONE, n);
-                }
-            }
+            "cp" => self.async_copy(i)?,
             "isspacep" => {
                 want(2)?;
                 let (d, _) = self.pred(i, &i.args[0])?;
@@ -337,31 +305,6 @@ impl Decoder<'_> {
             _ => return Ok(false),
         }
         Ok(true)
-    }
-
-    /// The instructions about groups of asynchronous copies.
-    fn copy_group(&self, i: &Instr) -> Result<Option<Kind>, PtxError> {
-        Ok(if i.has("commit_group") {
-            Some(Kind::CpCommit)
-        } else if i.has("wait_all") {
-            Some(Kind::CpWait(Until::All))
-        } else if i.has("wait_group") {
-            match i.args.first() {
-                Some(Operand::Imm(n)) if (0..=i64::from(u16::MAX)).contains(n) => {
-                    Some(Kind::CpWait(Until::Groups(*n as u32)))
-                }
-                _ => return self.fail(i, "expected a number of groups"),
-            }
-        } else {
-            None
-        })
-    }
-
-    fn copy_size(&self, i: &Instr) -> Result<i64, PtxError> {
-        match i.args.get(2) {
-            Some(Operand::Imm(n @ (4 | 8 | 16))) => Ok(*n),
-            _ => self.fail(i, "copies are of 4, 8 or 16 bytes"),
-        }
     }
 
     fn atom(&mut self, i: &Instr) -> Result<(), PtxError> {

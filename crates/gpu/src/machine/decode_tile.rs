@@ -3,6 +3,7 @@
 use crate::ptx::{Base, Instr, Operand, PtxError, Space, Ty};
 
 use super::decode::Decoder;
+use super::flight::Until;
 use super::mbarrier::MbarOp;
 use super::program::{Kind, NONE};
 use super::texture::{Edge, Geometry, SurfOp, TexOp};
@@ -10,6 +11,74 @@ use super::texture::{Edge, Geometry, SurfOp, TexOp};
 const MISSING: &str = "the machine does not have this instruction";
 
 impl Decoder<'_> {
+    /// `cp.async` and what belongs to it.
+    pub(super) fn async_copy(&mut self, i: &Instr) -> Result<(), PtxError> {
+        let g = self.guard(i);
+        if !i.has("async") || i.has("bulk") {
+            return self.fail(i, MISSING);
+        }
+        if i.has("mbarrier") {
+            return self.mbarrier(i);
+        }
+        if let Some(k) = self.copy_group(i)? {
+            self.emit(k, g, NONE, NONE, NONE, NONE, 0);
+            return Ok(());
+        }
+        if i.args.len() < 3 {
+            return self.fail(i, "operands are missing");
+        }
+        let (mut s, mut t) = (Space::Shared, Space::Global);
+        let (mut a, to) = self.address(i, &i.args[0], &mut s)?;
+        let (mut b, from) = self.address(i, &i.args[1], &mut t)?;
+        for (row, off) in [(&mut a, to), (&mut b, from)] {
+            if off != 0 {
+                let (sum, off) = (self.temp(), self.constant(off as u64));
+                self.emit(
+                    Kind::Bin(super::ops::Bin::Add64),
+                    g,
+                    sum,
+                    *row,
+                    off,
+                    NONE,
+                    0,
+                );
+                *row = sum;
+            }
+        }
+        let c = match i.args.get(3) {
+            Some(o) => self.src(i, o, Ty::U32)?,
+            None => NONE,
+        };
+        let n = self.copy_size(i)?;
+        self.emit(Kind::CpAsync, g, NONE, a, b, c, n);
+        Ok(())
+    }
+
+    /// The instructions about groups of asynchronous copies.
+    fn copy_group(&self, i: &Instr) -> Result<Option<Kind>, PtxError> {
+        Ok(if i.has("commit_group") {
+            Some(Kind::CpCommit)
+        } else if i.has("wait_all") {
+            Some(Kind::CpWait(Until::All))
+        } else if i.has("wait_group") {
+            match i.args.first() {
+                Some(Operand::Imm(n)) if (0..=i64::from(u16::MAX)).contains(n) => {
+                    Some(Kind::CpWait(Until::Groups(*n as u32)))
+                }
+                _ => return self.fail(i, "expected a number of groups"),
+            }
+        } else {
+            None
+        })
+    }
+
+    fn copy_size(&self, i: &Instr) -> Result<i64, PtxError> {
+        match i.args.get(2) {
+            Some(Operand::Imm(n @ (4 | 8 | 16))) => Ok(*n),
+            _ => self.fail(i, "copies are of 4, 8 or 16 bytes"),
+        }
+    }
+
     /// `mbarrier` and `cp.async.mbarrier`.
     pub(super) fn mbarrier(&mut self, i: &Instr) -> Result<(), PtxError> {
         let g = self.guard(i);

@@ -27,6 +27,9 @@ pub struct Access<'a, const W: usize> {
     /// Generic addresses; less `origin` they are offsets into shared memory, or addresses of global memory.
     pub addrs: &'a [u64; W],
     pub origin: u64,
+    /// The lowest and highest of the addresses of the lanes in `mask`, or of more lanes.
+    pub lo: u64,
+    pub hi: u64,
     /// How the addresses of the lanes in `mask` lie to each other.
     pub shape: Shape,
     pub links: Links,

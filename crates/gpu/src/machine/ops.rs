@@ -74,6 +74,16 @@ fn pair(a: u64, b: u64, f: impl Fn(u64, u64) -> u64) -> u64 {
     f(a & 0xffff, b & 0xffff) | (f(a >> 16 & 0xffff, b >> 16 & 0xffff) << 16)
 }
 
+/// A subnormal half becomes zero.
+#[inline(always)]
+fn flush_half(a: u64) -> u64 {
+    if a & 0x7c00 == 0 {
+        a & 0x8000
+    } else {
+        a & 0xffff
+    }
+}
+
 macro_rules! unary {
     ($(#[$doc:meta])* $name:ident, $($v:ident = $f:expr;)*) => {
         $(#[$doc])*
@@ -303,6 +313,10 @@ unary! {
     SatF32 = |a| fb(sat(f(a)));
     // A subnormal number becomes a zero of its sign.
     FtzF32 = |a| if a & 0x7f80_0000 == 0 { a & 0x8000_0000 } else { a };
+    FtzF16 = |a: u64| flush_half(a);
+    FtzF16x2 = |a: u64| flush_half(a) | flush_half(a >> 16) << 16;
+    // To nearest, ties away from zero; the mantissa keeps ten bits.
+    ToTf32 = |a: u64| if a & 0x7f80_0000 == 0x7f80_0000 { a } else { (a + 0x1000) & 0xffff_e000 };
     Popc32 = |a: u64| u64::from((a as u32).count_ones());
     Popc64 = |a: u64| u64::from(a.count_ones());
     Clz32 = |a: u64| u64::from((a as u32).leading_zeros());

@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::PtxError;
 use super::types::{Function, Loc, Module, Operand};
 
 /// Copies in all; beyond that, functions keep their own lines.
@@ -20,17 +21,46 @@ fn toolkit_files(m: &Module) -> HashSet<u32> {
         .iter()
         .filter(|(_, n)| {
             let name = n.rsplit('/').next().unwrap_or(n);
-            n.contains("/include/")
-                && (name.ends_with(".hpp")
-                    || name.contains("intrinsics")
-                    || name.contains("functions")
-                    || n.contains("/cooperative_groups")
-                    || n.contains("/cccl/")
-                    || name.starts_with("sm_")
-                    || n.contains("/crt/"))
+            name.starts_with("__nv_nvrtc")
+                || n.contains("/include/")
+                    && (name.ends_with(".hpp")
+                        || name.contains("intrinsics")
+                        || name.contains("functions")
+                        || n.contains("/cooperative_groups")
+                        || n.contains("/cccl/")
+                        || name.starts_with("sm_")
+                        || n.contains("/crt/"))
         })
         .map(|(k, _)| *k)
         .collect()
+}
+
+/// Adds the source line to what is wrong inside a function: the last `.loc` before it.
+pub fn with_source(text: &str, mut e: PtxError) -> PtxError {
+    let mut last = None;
+    for l in text.lines().take(e.line as usize) {
+        let mut words = l.split_whitespace();
+        match words.next() {
+            Some(".loc") => last = Some(words),
+            // A function begins without one.
+            Some(w) if w == ".entry" || w == ".func" || w == ".visible" => last = None,
+            _ => {}
+        }
+    }
+    let Some(mut at) = last else { return e };
+    let (Some(file), Some(line), Some(column)) = (at.next(), at.next(), at.next()) else {
+        return e;
+    };
+    let named = text.lines().find_map(|l| {
+        let rest = l.trim_start().strip_prefix(".file")?.trim_start();
+        let name = rest.strip_prefix(file)?.trim_start().strip_prefix('"')?;
+        name.split('"').next()
+    });
+    if let Some(name) = named {
+        let name = name.rsplit('/').next().unwrap_or(name);
+        e.what.push_str(&format!(" (from {name}:{line}:{column})"));
+    }
+    e
 }
 
 /// Puts callers' lines on what their toolkit does for them.
@@ -102,4 +132,16 @@ fn calls(f: &Function, theirs: &HashMap<String, usize>) -> Vec<(usize, usize, us
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn what_cannot_be_read_is_named_with_its_source_line() {
+        let text = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n\
+            .loc 1 12 7\nfoo.bar [%r1, ;\nret;\n}\n.file 1 \"/src/k.cu\"\n";
+        let e = crate::ptx::parse(text).expect_err("cannot be read");
+        assert_eq!(e.line, 7);
+        assert!(e.what.ends_with("(from k.cu:12:7)"), "{e}");
+    }
 }

@@ -45,7 +45,7 @@ pub(super) struct Parser<'a> {
 /// # Errors
 /// The first thing that is not PTX, with its line.
 pub fn parse(text: &str) -> Result<Module, PtxError> {
-    let mut module = parse_as_written(text)?;
+    let mut module = parse_as_written(text).map_err(|e| super::blame::with_source(text, e))?;
     super::blame::callers(&mut module);
     Ok(module)
 }
