@@ -6,8 +6,10 @@
 use deadheat_tests::process::{self, Outcome};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
@@ -36,7 +38,7 @@ fn main() -> ExitCode {
         );
         return ExitCode::from(2);
     };
-    let tests: [(&str, Test); 13] = [
+    let tests: [(&str, Test); 16] = [
         (
             "tests and examples in documentation",
             tests_and_documentation,
@@ -52,10 +54,13 @@ fn main() -> ExitCode {
         ("no project", no_project),
         ("no C compiler", no_compiler),
         ("no cache", no_cache),
-        ("another processor", other_target),
+        ("another processor or C library", other_target),
         ("a program that does not compile", broken),
         ("cargo-deadheat as cargo starts it", as_cargo_starts_it),
         ("clean", clean),
+        ("benchmarks", benchmarks),
+        ("a preparation that is killed, and two at once", killed),
+        ("a standard library without bitcode", no_bitcode),
     ];
     let trials = tests.into_iter().map(|(name, test)| {
         let deadheat = deadheat.clone();
@@ -361,12 +366,11 @@ fn other_target(project: &Project) -> Result<(), Failed> {
     project
         .manifest("")?
         .write("src/main.rs", "fn main() {}\n")?;
-    let ended = project.run(project.command(&["run", "--target", "aarch64-unknown-linux-gnu"]))?;
-    expect(
-        &ended,
-        2,
-        &["no runtime for aarch64-unknown-linux-gnu", TRIPLE],
-    )
+    for target in ["aarch64-unknown-linux-gnu", "x86_64-unknown-linux-musl"] {
+        let ended = project.run(project.command(&["run", "--target", target]))?;
+        expect(&ended, 2, &[&format!("no runtime for {target}"), TRIPLE])?;
+    }
+    Ok(())
 }
 
 fn broken(project: &Project) -> Result<(), Failed> {
@@ -392,6 +396,137 @@ fn as_cargo_starts_it(project: &Project) -> Result<(), Failed> {
         };
     }
     expect(&project.run(cargo)?, 0, &["ran", "nothing found"])
+}
+
+fn benchmarks(project: &Project) -> Result<(), Failed> {
+    project
+        .manifest("[[bench]]\nname = \"quick\"\nharness = false\n")?
+        .write("src/lib.rs", RACY)?;
+    project.write(
+        "benches/quick.rs",
+        "fn main() { small::race(); println!(\"measured\") }\n",
+    )?;
+    expect(
+        &project.run(project.command(&["bench"]))?,
+        1,
+        &["measured", "small::touch", "1 data race"],
+    )
+}
+
+/// The first run is killed as soon as it has begun; two more at once then make one library, and both use it.
+fn killed(project: &Project) -> Result<(), Failed> {
+    project
+        .manifest("")?
+        .write("src/main.rs", "fn main() { println!(\"ran\") }\n")?;
+    let cache = project.dir.join("cache");
+    let command = |target: &str| {
+        let mut command = project.command(&["run", "--target-dir", target]);
+        command.env("XDG_CACHE_HOME", &cache).process_group(0);
+        command
+    };
+    let names = || -> Vec<String> {
+        fs::read_dir(cache.join("deadheat"))
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .filter(|name| name.starts_with("std-") && !name.ends_with(".lock"))
+            .collect()
+    };
+    let mut first = command("first").stderr(Stdio::null()).spawn()?;
+    while !names().iter().any(|name| name.ends_with(".new")) {
+        if let Some(status) = first.try_wait()? {
+            return Err(format!("ended with {status} before it was killed").into());
+        }
+        std::thread::yield_now();
+    }
+    let group = rustix::process::Pid::from_child(&first);
+    rustix::process::kill_process_group(group, rustix::process::Signal::KILL)?;
+    first.wait()?;
+    if names().iter().any(|name| !name.ends_with(".new")) {
+        return Err(format!("half a library has the name of a whole one: {:?}", names()).into());
+    }
+    let both: Vec<_> = ["second", "third"]
+        .into_iter()
+        .map(|target| {
+            let dir = project.dir.join(target);
+            fs::create_dir(&dir)?;
+            let command = command(target);
+            Ok(std::thread::spawn(move || {
+                process::run(command, &dir, "output", None, Duration::from_secs(300))
+            }))
+        })
+        .collect::<Result<_, Failed>>()?;
+    for thread in both {
+        let ended = thread
+            .join()
+            .map_err(|_| "the thread that waits panicked")??;
+        expect(&ended, 0, &["ran", "nothing found"])?;
+    }
+    match names()[..] {
+        [ref one] if !one.ends_with(".new") => Ok(()),
+        ref other => Err(format!("not one whole library: {other:?}").into()),
+    }
+}
+
+/// A toolchain whose rlibs have had their bitcode renamed away: a program still runs, its race is found, and the report
+/// says what is not seen.
+fn no_bitcode(project: &Project) -> Result<(), Failed> {
+    let main = format!(
+        "{RACY}\nfn main() {{ if std::env::args().len() > 1 {{ race() }} println!(\"done\") }}\n"
+    );
+    project.manifest("")?.write("src/main.rs", &main)?;
+    let asked = Command::new("rustc")
+        .args(["--print", "sysroot"])
+        .output()?;
+    let real = PathBuf::from(String::from_utf8_lossy(&asked.stdout).trim_end());
+    let copy = project.dir.join("sysroot");
+    mirror_without_bitcode(&real, &copy, &["lib", "rustlib", TRIPLE, "lib"])?;
+    let rustc = project.dir.join("rustc");
+    fs::write(
+        &rustc,
+        format!(
+            "#!/bin/sh\nexec '{}' --sysroot='{}' \"$@\"\n",
+            real.join("bin/rustc").display(),
+            copy.display()
+        ),
+    )?;
+    fs::set_permissions(&rustc, fs::Permissions::from_mode(0o755))?;
+    let run = |args: &[&str]| {
+        let mut command = project.command(args);
+        command.env("RUSTC", &rustc);
+        project.run(command)
+    };
+    let said = "standard library comes without bitcode";
+    expect(&run(&["run"])?, 0, &["done", "nothing found", said])?;
+    expect(
+        &run(&["run", "--", "x"])?,
+        1,
+        &["done", "small::touch", "1 data race", said],
+    )
+}
+
+fn mirror_without_bitcode(real: &Path, copy: &Path, path: &[&str]) -> Result<(), Failed> {
+    fs::create_dir_all(copy)?;
+    for entry in fs::read_dir(real)? {
+        let from = entry?.path();
+        let name = from.file_name().unwrap_or_default();
+        let to = copy.join(name);
+        match path.split_first() {
+            Some((next, rest)) if name == *next => mirror_without_bitcode(&from, &to, rest)?,
+            None if from.extension().is_some_and(|end| end == "rlib") => {
+                let mut data = fs::read(&from)?;
+                let (old, new) = (b".llvmbc\0", b".hidden\0");
+                let mut at = 0;
+                while let Some(found) = data[at..].windows(8).position(|part| part == old) {
+                    at += found;
+                    data[at..at + 8].copy_from_slice(new);
+                }
+                fs::write(&to, data)?;
+            }
+            _ => std::os::unix::fs::symlink(&from, &to)?,
+        }
+    }
+    Ok(())
 }
 
 fn clean(project: &Project) -> Result<(), Failed> {

@@ -123,7 +123,8 @@ fn label(name: &[u8], names: &mut Vec<u8>) -> String {
 }
 
 /// The symbols that an object defines for others; none for what is no object.
-fn defined(data: &[u8]) -> Vec<Vec<u8>> {
+#[must_use]
+pub fn defined(data: &[u8]) -> Vec<Vec<u8>> {
     let Ok(file) = object::File::parse(data) else {
         return Vec::new();
     };

@@ -124,7 +124,7 @@ mod tests {
                 "[build]\ntarget = 'x86_64-unknown-linux-musl'\nrustdoc-of-a-test = 'tools/rustdoc'",
             ),
             (
-                "/home/u/.cargo/config.toml",
+                "/z/.cargo/config.toml",
                 "[build]\ntarget = 'other'\n[target.t]\nlinker = 'clang'",
             ),
         ]);

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 pub const TARGET: &str = "DEADHEAT_RUST_TARGET";
 /// The prepared sysroot, if there is one.
 pub const SYSROOT: &str = "DEADHEAT_RUST_SYSROOT";
+/// Assembler that is linked with every program, if there is some.
+pub const SHIMS: &str = "DEADHEAT_RUST_SHIMS";
 /// What changes when anything about the instrumentation does.
 pub const IDENTITY: &str = "DEADHEAT_RUST_IDENTITY";
 /// The library that is loaded into rustc.
@@ -82,6 +84,7 @@ pub fn variables(setting: &Setting<'_>) -> Vec<(String, OsString)> {
         }
     };
     optional(SYSROOT, setting.std.sysroot.as_deref().map(Path::as_os_str));
+    optional(SHIMS, setting.std.shims.as_deref().map(Path::as_os_str));
     optional(HOOK, setting.hook.map(Path::as_os_str));
     optional(WRAPPER, setting.wrapper);
     out

@@ -11,11 +11,13 @@
 use crate::error::{Error, Result};
 use crate::hash::Hash;
 use crate::rlib;
+use crate::shims;
 use crate::toolchain::Toolchain;
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::symlink;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, mpsc};
@@ -30,6 +32,11 @@ const AS_SHIPPED: [&str; 5] = [
     "libunwind-",
 ];
 
+/// The status with which a worker says that LLVM and the bitcode do not fit; why stands in its last line.
+pub const REFUSED: u8 = 3;
+
+const SIGABRT: i32 = 6;
+
 /// The file that is written last; it lists what could not be instrumented.
 const DONE: &str = "deadheat-std";
 
@@ -40,6 +47,8 @@ pub struct Prepared {
     pub sysroot: Option<PathBuf>,
     /// A name for it that changes with its content.
     pub name: String,
+    /// Assembler to be linked with every program where the library could not be instrumented.
+    pub shims: Option<PathBuf>,
     /// What Deadheat cannot see, in sentences for the report's footer.
     pub unseen: Vec<String>,
 }
@@ -55,7 +64,8 @@ pub enum Progress {
 
 /// Prepares the standard library for a target below `cache`, unless that was done before.
 ///
-/// `worker` makes the command that instruments one rlib with an LLVM (`llvm`, `from`, `to`).
+/// `worker` makes the command that instruments one rlib with an LLVM (`llvm`, `from`, `to`). Where LLVM cannot do it, the
+/// library is used as it is.
 pub fn prepare(
     toolchain: &Toolchain,
     target: &str,
@@ -73,21 +83,17 @@ pub fn prepare(
     }
     let rlibs = rlibs(&libraries)?;
     let name = name(toolchain, target, &rlibs)?;
-    let Some(llvm) = toolchain.llvm() else {
-        return Ok(as_shipped(
-            name,
-            "this toolchain's LLVM is not a library of its own",
-        ));
-    };
     let std = rlibs.iter().find(|path| named(path, "libstd-"));
     let std =
         std.ok_or_else(|| Error::new(format!("there is no libstd in {}", libraries.display())))?;
     let data = fs::read(std).map_err(|error| Error::at(std, "read", &error))?;
+    let Some(llvm) = toolchain.llvm() else {
+        let why = "neither this toolchain nor the system has an LLVM library of its version";
+        return as_shipped(name, why, cache, &data);
+    };
     if !rlib::has_bitcode(&data) {
-        return Ok(as_shipped(
-            name,
-            "this toolchain's standard library comes without bitcode",
-        ));
+        let why = "this toolchain's standard library comes without bitcode";
+        return as_shipped(name, why, cache, &data);
     }
     let place = cache.join(format!("std-{name}"));
     if let Some(found) = kept(&place, &name) {
@@ -100,10 +106,17 @@ pub fn prepare(
     }
     remove_leftovers(cache, &format!("std-{name}.new"))?;
     let new = cache.join(format!("std-{name}.new"));
-    let made = build(toolchain, target, &rlibs, &llvm, &new, worker, tell);
-    if let Err(error) = made {
+    let made = build(toolchain, target, &rlibs, &llvm.library, &new, worker, tell);
+    if let Err(end) = made {
         let _ = fs::remove_dir_all(&new); // the first error is the one to tell
-        return Err(error);
+        return match end {
+            End::Refused(why) => {
+                let why =
+                    format!("this toolchain's standard library cannot be instrumented ({why})");
+                as_shipped(name, &why, cache, &data)
+            }
+            End::Failed(error) => Err(error),
+        };
     }
     if place.exists() {
         fs::remove_dir_all(&place).map_err(|error| Error::at(&place, "remove", &error))?;
@@ -141,15 +154,46 @@ pub fn clean(cache: &Path) -> Result<usize> {
     Ok(count)
 }
 
-fn as_shipped(name: String, why: &str) -> Prepared {
-    Prepared {
+/// Why there is no instrumented library.
+enum End {
+    /// There cannot be one.
+    Refused(String),
+    /// Something went wrong on the way.
+    Failed(Error),
+}
+
+impl From<Error> for End {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// The library as it is, with what can be followed of it from outside.
+fn as_shipped(name: String, why: &str, cache: &Path, library: &[u8]) -> Result<Prepared> {
+    let made = shims::make(library)?;
+    let (shims, unseen) = if made.symbols.is_empty() {
+        let unseen = "what it does inside is not followed: races that its locks, channels and thread starts prevent may \
+                      be reported all the same";
+        (None, unseen.to_owned())
+    } else {
+        let path = cache.join(format!("std-{name}.s"));
+        let new = cache.join(format!("std-{name}.s-{}", std::process::id()));
+        fs::create_dir_all(cache).map_err(|error| Error::at(cache, "make the folder", &error))?;
+        fs::write(&new, made.assembler).map_err(|error| Error::at(&new, "write", &error))?;
+        fs::rename(&new, &path).map_err(|error| Error::at(&path, "make", &error))?;
+        let unseen = format!(
+            "only {} of its functions are followed, from outside: races that park and unpark, the locks of stdin and \
+             stdout, or anything else in it prevent may be reported all the same",
+            made.symbols.len()
+        );
+        (Some(path), unseen)
+    };
+    Ok(Prepared {
         sysroot: None,
         name: format!("{name}-shipped"),
-        unseen: vec![format!(
-            "{why}, so what it does inside is not followed: races that its locks, channels and thread starts prevent \
-             may be reported all the same"
-        )],
-    }
+        shims,
+        unseen: vec![format!("{why}, so {unseen}")],
+    })
 }
 
 fn named(path: &Path, start: &str) -> bool {
@@ -191,6 +235,7 @@ fn kept(place: &Path, name: &str) -> Option<Prepared> {
     whole.then(|| Prepared {
         sysroot: Some(place.to_owned()),
         name: name.to_owned(),
+        shims: None,
         unseen: notes.lines().map(str::to_owned).collect(),
     })
 }
@@ -228,7 +273,7 @@ fn build(
     new: &Path,
     worker: &(dyn Fn(&Path, &Path, &Path) -> Command + Sync),
     tell: &mut dyn FnMut(Progress),
-) -> Result<()> {
+) -> std::result::Result<(), End> {
     let folder = new.join("lib/rustlib").join(target).join("lib");
     mirror(
         &toolchain.sysroot,
@@ -273,12 +318,14 @@ fn build(
         }
     });
     match failure {
-        Some(error) => Err(error),
-        None => fs::write(new.join(DONE), "").map_err(|error| Error::at(new, "write to", &error)),
+        Some(end) => Err(end),
+        None => {
+            fs::write(new.join(DONE), "").map_err(|error| Error::at(new, "write to", &error).into())
+        }
     }
 }
 
-fn work(mut command: Command, from: &Path) -> Result<()> {
+fn work(mut command: Command, from: &Path) -> std::result::Result<(), End> {
     let output = command.output().map_err(|error| {
         Error::new(format!(
             "cannot start the worker for {}: {error}",
@@ -289,12 +336,17 @@ fn work(mut command: Command, from: &Path) -> Result<()> {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
+    let last = said.trim().lines().last().unwrap_or_default();
+    // LLVM ends the process by itself when it meets something that it cannot bear.
+    if output.status.code() == Some(REFUSED.into()) || output.status.signal() == Some(SIGABRT) {
+        return Err(End::Refused(last.to_owned()));
+    }
     Err(Error::new(format!(
-        "cannot instrument {} ({}): {}",
+        "cannot instrument {} ({}): {last}",
         from.display(),
         output.status,
-        said.trim()
-    )))
+    ))
+    .into())
 }
 
 /// Fills `copy` with links to what is in `real`, but for the files `without`. The folders along `path` are made anew,
@@ -321,6 +373,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     const TARGET: &str = "x86_64-unknown-linux-gnu";
+    const LLVM: &str = "libLLVM.so.22-rust-1.0";
 
     /// A toolchain of empty files, in a folder of its own.
     fn toolchain(name: &str) -> (Toolchain, PathBuf) {
@@ -342,7 +395,7 @@ mod tests {
         ] {
             fs::write(libraries.join(library), &empty).expect("a file");
         }
-        fs::write(sysroot.join("lib/libLLVM.so.22"), "llvm").expect("a file");
+        fs::write(sysroot.join("lib").join(LLVM), "llvm").expect("a file");
         let toolchain = Toolchain {
             rustc: "rustc".into(),
             verbose: "rustc 1.0".into(),
@@ -428,24 +481,39 @@ mod tests {
     }
 
     #[test]
+    fn what_llvm_refuses_is_used_as_it_is() {
+        let (toolchain, base) = toolchain("refused");
+        let cache = base.join("cache");
+        let refuse = |_: &Path, _: &Path, _: &Path| {
+            let mut command = Command::new("sh");
+            command.args(["-c", &format!("echo too new >&2; exit {REFUSED}")]);
+            command
+        };
+        let made = prepare(&toolchain, TARGET, &cache, &refuse, &mut |_| ()).expect("goes on");
+        assert_eq!(made.sysroot, None);
+        assert!(made.unseen[0].contains("(too new)"), "{:?}", made.unseen);
+        assert_eq!(clean(&cache).expect("cleans"), 0, "nothing is left of it");
+        fs::remove_dir_all(&base).expect("cleans up");
+    }
+
+    #[test]
     fn without_an_llvm_the_library_is_used_as_it_is() {
         let (toolchain, base) = toolchain("shipped");
-        fs::remove_file(toolchain.sysroot.join("lib/libLLVM.so.22")).expect("removes");
+        fs::remove_file(toolchain.sysroot.join("lib").join(LLVM)).expect("removes");
         let made =
             prepare(&toolchain, TARGET, &base.join("cache"), &copy, &mut |_| ()).expect("goes on");
         assert_eq!(made.sysroot, None);
         assert!(made.unseen[0].contains("not followed"), "{:?}", made.unseen);
         let missing = prepare(
             &toolchain,
-            "x86_64-unknown-linux-musl",
+            "x86_64-other-linux-gnu",
             &base,
             &copy,
             &mut |_| (),
         );
-        assert!(
-            missing.is_err_and(|error| error.next.as_deref()
-                == Some("rustup target add x86_64-unknown-linux-musl"))
-        );
+        assert!(missing.is_err_and(
+            |error| error.next.as_deref() == Some("rustup target add x86_64-other-linux-gnu")
+        ));
         fs::remove_dir_all(&base).expect("cleans up");
     }
 }

@@ -10,22 +10,33 @@ use std::path::Path;
 /// Where rustc puts an object's bitcode.
 const BITCODE: &str = ".llvmbc";
 
+/// How the instrumentation of an rlib ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// There is a copy.
+    Written,
+    /// This LLVM and this bitcode do not fit, and why. Trying again would not help.
+    Refused(String),
+}
+
 /// Writes an instrumented copy of an rlib.
-pub fn instrument(llvm: &Path, from: &Path, to: &Path) -> Result<()> {
+pub fn instrument(llvm: &Path, from: &Path, to: &Path) -> Result<Outcome> {
     let data = fs::read(from).map_err(|error| Error::at(from, "read", &error))?;
     let mut members = archive::read(&data)?;
-    let api = Api::load(llvm)?;
+    let api = match Api::load(llvm) {
+        Ok(api) => api,
+        Err(error) => return Ok(Outcome::Refused(error.to_string())),
+    };
     for member in &mut members {
         if let Some(bitcode) = bitcode(&member.data) {
-            member.data = llvm::instrument(&api, bitcode).map_err(|error| {
-                Error::new(format!(
-                    "{}: {error}",
-                    String::from_utf8_lossy(&member.name)
-                ))
-            })?;
+            match llvm::instrument(&api, bitcode) {
+                Ok(data) => member.data = data,
+                Err(error) => return Ok(Outcome::Refused(error.to_string())),
+            }
         }
     }
-    fs::write(to, archive::write(&members)).map_err(|error| Error::at(to, "write", &error))
+    fs::write(to, archive::write(&members)).map_err(|error| Error::at(to, "write", &error))?;
+    Ok(Outcome::Written)
 }
 
 /// Whether all code of an rlib comes with its bitcode. What is not code has other names (`lib.rmeta`, `lib.rmeta-link`).

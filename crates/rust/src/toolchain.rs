@@ -3,9 +3,12 @@
 use crate::error::{Error, Result};
 use std::env;
 use std::ffi::OsString;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
+
+mod llvm;
+
+pub use llvm::Llvm;
 
 /// A toolchain.
 #[derive(Debug, Clone)]
@@ -56,17 +59,10 @@ impl Toolchain {
         self.sysroot.join("lib/rustlib").join(target).join("lib")
     }
 
-    /// The LLVM that the compiler loads, if it is a library of its own.
+    /// The LLVM that the compiler loads, or another of the same version; none if there is neither.
     #[must_use]
-    pub fn llvm(&self) -> Option<PathBuf> {
-        let mut found: Vec<PathBuf> = fs::read_dir(self.sysroot.join("lib"))
-            .ok()?
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| is_llvm(path))
-            .collect();
-        // The other names are small files that only point to this one.
-        found.sort_by_key(|path| path.metadata().map_or(0, |meta| meta.len()));
-        found.pop()
+    pub fn llvm(&self) -> Option<Llvm> {
+        llvm::find(&self.sysroot, &self.host, &self.verbose)
     }
 
     /// The compiler's own program, not the proxy that chooses between toolchains.
@@ -75,14 +71,6 @@ impl Toolchain {
         let own = self.sysroot.join("bin").join(name);
         if own.is_file() { own } else { name.into() }
     }
-}
-
-fn is_llvm(path: &Path) -> bool {
-    let name = path
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default();
-    name.starts_with("libLLVM") && name.contains(".so")
 }
 
 fn ask(rustc: &OsString, args: &[&str]) -> Result<String> {

@@ -189,11 +189,16 @@ impl Project {
             .unwrap_or_else(|| toolchain.host.clone());
         if !deadheat_rust::supported(&target) {
             return Err(Failure::new(format!("Deadheat has no runtime for {target}"))
-                .next("it checks programs for Linux on x86-64: cargo deadheat test --target x86_64-unknown-linux-gnu"));
+                .next("it checks programs for Linux on x86-64 with glibc: cargo deadheat test --target x86_64-unknown-linux-gnu"));
         }
         check_linker()?;
         let runtime = unpack::runtime()?;
         let std = standard::prepare(&toolchain, &target, settings)?;
+        if std.sysroot.is_none() && !settings.on(Key::Quiet) {
+            std.unseen
+                .iter()
+                .for_each(|note| say(format_args!("deadheat: {note}")));
+        }
         let roles = roles()?;
         let wrapper = env::var_os("RUSTC_WRAPPER").or_else(|| {
             self.config
@@ -203,7 +208,10 @@ impl Project {
         let rustdoc = env::var_os("RUSTDOC")
             .or_else(|| self.config.path(&["build", "rustdoc"]).map(Into::into))
             .unwrap_or_else(|| toolchain.tool("rustdoc").into());
-        let hook = toolchain.llvm().map(|_| runtime.rustc_hook().to_owned());
+        let hook = toolchain
+            .llvm()
+            .filter(|llvm| llvm.loaded)
+            .map(|_| runtime.rustc_hook().to_owned());
         let mut variables = environment::variables(&Setting {
             target: &target,
             std: &std,
@@ -226,7 +234,7 @@ fn unseen(std: Prepared, no_hook: bool) -> Vec<String> {
     let mut unseen = std.unseen;
     if no_hook {
         unseen.push(
-            "this toolchain's LLVM is not a library of its own, so fetch_max and fetch_min are not followed: a race that \
+            "this toolchain's LLVM is not a library of its own, so fetch_max and fetch_min are not followed: races that \
              they prevent may be reported all the same"
                 .to_owned(),
         );
@@ -330,5 +338,5 @@ fn clean(args: &[OsString]) -> Result<ExitCode> {
 
 /// Runs the worker that instruments one library of a toolchain.
 pub fn instrument_rlib(args: &[OsString]) -> Result<ExitCode> {
-    standard::work(args).map(|()| ExitCode::SUCCESS)
+    standard::work(args)
 }

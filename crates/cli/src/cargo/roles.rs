@@ -2,7 +2,7 @@
 
 use crate::error::{Failure, Result};
 use crate::wrapper::{self, Language};
-use deadheat_rust::{compile, environment};
+use deadheat_rust::{compile, environment, shims};
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
@@ -135,6 +135,9 @@ fn link(args: Vec<OsString>) -> Result<ExitCode> {
     let mut command = Command::new(linker);
     command.env_remove("LD_PRELOAD");
     command.args(wrapper::link_only(args)?);
+    if let Some(shims) = env::var_os(environment::SHIMS) {
+        command.args(shims::link_arguments(shims.as_ref())?);
+    }
     Err(become_it(command))
 }
 

@@ -5,11 +5,12 @@ use crate::options::{Key, Settings};
 use crate::say::say;
 use crate::unpack;
 use deadheat_rust::prepare::{self, Prepared, Progress};
+use deadheat_rust::rlib::{self, Outcome};
 use deadheat_rust::toolchain::Toolchain;
 use std::env;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
 /// The hidden command that instruments one library.
 pub const WORKER: &str = "instrument-rlib";
@@ -47,13 +48,15 @@ pub fn prepare(toolchain: &Toolchain, target: &str, settings: &Settings) -> Resu
 }
 
 /// Instruments one library: `deadheat instrument-rlib LLVM FROM TO`.
-pub fn work(args: &[std::ffi::OsString]) -> Result<()> {
+pub fn work(args: &[std::ffi::OsString]) -> Result<ExitCode> {
     match args {
-        [llvm, from, to] => Ok(deadheat_rust::rlib::instrument(
-            llvm.as_ref(),
-            from.as_ref(),
-            to.as_ref(),
-        )?),
+        [llvm, from, to] => match rlib::instrument(llvm.as_ref(), from.as_ref(), to.as_ref())? {
+            Outcome::Written => Ok(ExitCode::SUCCESS),
+            Outcome::Refused(why) => {
+                say(why);
+                Ok(ExitCode::from(prepare::REFUSED))
+            }
+        },
         _ => Err(Failure::new(format!(
             "usage: deadheat {WORKER} LLVM FROM TO"
         ))),
