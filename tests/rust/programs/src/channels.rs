@@ -2,36 +2,23 @@
 
 use crate::hidden::Hidden;
 use crate::shared::Shared;
-use crate::{both, pair};
+use crate::{both, pair, passing};
 use std::sync::Arc;
 use std::sync::mpsc::{channel, sync_channel};
 
 pub fn mpsc_ok() {
     let (send, receive) = channel::<Box<u64>>();
-    both(
-        move || (0..200).for_each(|n| send.send(Box::new(n)).unwrap()),
-        move || assert_eq!(receive.iter().map(|n| *n).sum::<u64>(), 19900),
+    passing::boxes(
+        move |n| send.send(n).unwrap(),
+        move || receive.iter().map(|n| *n).sum(),
     );
 }
 
-/// The sender keeps a hand on what it sent.
 pub fn mpsc_racy() {
-    static ORDER: Hidden = Hidden::new();
     let (send, receive) = channel::<Arc<Shared<u64>>>();
-    both(
-        move || {
-            let data = Arc::new(Shared::new(0));
-            send.send(data.clone()).unwrap();
-            ORDER.await_count(1);
-            data.set(1);
-            ORDER.come();
-        },
-        move || {
-            let data = receive.recv().unwrap();
-            data.set(2);
-            ORDER.come();
-            ORDER.await_count(2); // what is dropped here is dropped later
-        },
+    passing::kept(
+        move |data| send.send(data).unwrap(),
+        move || receive.recv().unwrap(),
     );
 }
 
@@ -44,22 +31,10 @@ pub fn sync_channel_ok() {
 }
 
 pub fn sync_channel_racy() {
-    static ORDER: Hidden = Hidden::new();
     let (send, receive) = sync_channel::<Arc<Shared<u64>>>(2);
-    both(
-        move || {
-            let data = Arc::new(Shared::new(0));
-            send.send(data.clone()).unwrap();
-            ORDER.await_count(1);
-            data.set(1);
-            ORDER.come();
-        },
-        move || {
-            let data = receive.recv().unwrap();
-            data.set(2);
-            ORDER.come();
-            ORDER.await_count(2); // what is dropped here is dropped later
-        },
+    passing::kept(
+        move |data| send.send(data).unwrap(),
+        move || receive.recv().unwrap(),
     );
 }
 

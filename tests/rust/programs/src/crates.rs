@@ -2,7 +2,7 @@
 
 use crate::hidden::Hidden;
 use crate::shared::Shared;
-use crate::{both, pair};
+use crate::{both, pair, passing};
 use rayon::prelude::*;
 use std::sync::Arc;
 use std::thread;
@@ -54,29 +54,17 @@ pub fn rayon_join_racy() {
 
 pub fn crossbeam_channel_ok() {
     let (send, receive) = crossbeam_channel::bounded::<Box<u64>>(4);
-    both(
-        move || (0..200).for_each(|n| send.send(Box::new(n)).unwrap()),
-        move || assert_eq!(receive.iter().map(|n| *n).sum::<u64>(), 19900),
+    passing::boxes(
+        move |n| send.send(n).unwrap(),
+        move || receive.iter().map(|n| *n).sum(),
     );
 }
 
 pub fn crossbeam_channel_racy() {
-    static ORDER: Hidden = Hidden::new();
     let (send, receive) = crossbeam_channel::unbounded::<Arc<Shared<u64>>>();
-    both(
-        move || {
-            let data = Arc::new(Shared::new(0));
-            send.send(data.clone()).unwrap();
-            ORDER.await_count(1);
-            data.set(1);
-            ORDER.come();
-        },
-        move || {
-            let data = receive.recv().unwrap();
-            data.set(2);
-            ORDER.come();
-            ORDER.await_count(2); // what is dropped here is dropped later
-        },
+    passing::kept(
+        move |data| send.send(data).unwrap(),
+        move || receive.recv().unwrap(),
     );
 }
 
@@ -339,29 +327,17 @@ pub fn dashmap_racy() {
 
 pub fn flume_ok() {
     let (send, receive) = flume::bounded::<Box<u64>>(3);
-    both(
-        move || (0..200).for_each(|n| send.send(Box::new(n)).unwrap()),
-        move || assert_eq!(receive.iter().map(|n| *n).sum::<u64>(), 19900),
+    passing::boxes(
+        move |n| send.send(n).unwrap(),
+        move || receive.iter().map(|n| *n).sum(),
     );
 }
 
 pub fn flume_racy() {
-    static ORDER: Hidden = Hidden::new();
     let (send, receive) = flume::unbounded::<Arc<Shared<u64>>>();
-    both(
-        move || {
-            let data = Arc::new(Shared::new(0));
-            send.send(data.clone()).unwrap();
-            ORDER.await_count(1);
-            data.set(1);
-            ORDER.come();
-        },
-        move || {
-            let data = receive.recv().unwrap();
-            data.set(2);
-            ORDER.come();
-            ORDER.await_count(2); // what is dropped here is dropped later
-        },
+    passing::kept(
+        move |data| send.send(data).unwrap(),
+        move || receive.recv().unwrap(),
     );
 }
 

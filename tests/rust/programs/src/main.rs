@@ -10,6 +10,7 @@ mod hidden;
 mod locks;
 mod memory;
 mod once;
+mod passing;
 mod shared;
 mod threads;
 

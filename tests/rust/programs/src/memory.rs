@@ -129,27 +129,47 @@ pub fn text_racy() {
 
 unsafe extern "C" {
     fn counter_add(by: i64) -> i64;
+    fn gauge_turn(by: i64) -> i64;
 }
 
-pub fn foreign_ok() {
-    static LOCK: Mutex<()> = Mutex::new(());
+type Foreign = unsafe extern "C" fn(i64) -> i64;
+
+/// Code in another language, each call under a lock.
+fn foreign_locked(call: Foreign) {
+    let lock = Mutex::new(());
     let work = || {
         for _ in 0..50 {
-            let _held = LOCK.lock().unwrap();
+            let _held = lock.lock().unwrap();
             // SAFETY: the lock is held.
-            unsafe { counter_add(1) };
+            unsafe { call(1) };
         }
     };
     both(work, work);
 }
 
-/// C code in the same program is instrumented, too.
-pub fn foreign_racy() {
+/// The same code in the same program, which is instrumented, too, without one.
+fn foreign_alone(call: Foreign) {
     let work = || {
         // SAFETY: not at all, which is the point.
-        unsafe { counter_add(1) };
+        unsafe { call(1) };
     };
     both(work, work);
+}
+
+pub fn foreign_ok() {
+    foreign_locked(counter_add);
+}
+
+pub fn foreign_racy() {
+    foreign_alone(counter_add);
+}
+
+pub fn foreign_cmake_ok() {
+    foreign_locked(gauge_turn);
+}
+
+pub fn foreign_cmake_racy() {
+    foreign_alone(gauge_turn);
 }
 
 pub fn boxed_ok() {
@@ -200,6 +220,7 @@ pair! {
     push: push_ok, push_racy;
     text: text_ok, text_racy;
     foreign: foreign_ok, foreign_racy;
+    foreign_cmake: foreign_cmake_ok, foreign_cmake_racy;
     boxed: boxed_ok, boxed_racy;
     static_mut: static_mut_ok, static_mut_racy;
 }
