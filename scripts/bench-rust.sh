@@ -29,21 +29,21 @@ native=$work/release/kernels
 ours=$work/deadheat/$triple/release/kernels
 theirs=$work/tsan/$triple/release/kernels
 
-# CPU seconds and KiB of one program, the least of some runs.
+# One run of a program: CPU seconds and KiB.
 measure() {
-    for _ in $(seq "$repeats"); do
-        { /usr/bin/time -f '%U %S %M' "$@" >/dev/null; } 2>&1 | tail -1
-    done | awk '{ t = $1 + $2; if (NR == 1 || t < best) best = t; if (NR == 1 || $3 < least) least = $3 } END { print best, least }'
+    { /usr/bin/time -f '%U %S %M' "$@" >/dev/null; } 2>&1 | awk 'END { print $1 + $2, $3 }'
 }
 export DEADHEAT_OPTIONS=quiet=on TSAN_OPTIONS=exitcode=0:report_bugs=0
 printf '| program | native s | Deadheat s | TSan s | Deadheat / TSan | native MiB | Deadheat MiB | TSan MiB | Deadheat / TSan |\n'
 printf '|---|---|---|---|---|---|---|---|---|\n'
 for kernel in $("$native"); do
-    read -r nt nm < <(measure "$native" "$kernel")
-    read -r dt dm < <(measure "$ours" "$kernel")
-    # TSan wants its address space where it was when it was built.
-    read -r tt tm < <(measure setarch -R "$theirs" "$kernel")
-    echo "$kernel $nt $dt $tt $nm $dm $tm"
+    # In turns, so that whatever else the machine does falls on all three.
+    for _ in $(seq "$repeats"); do
+        # TSan wants its address space where it was when it was built.
+        echo "$(measure "$native" "$kernel") $(measure "$ours" "$kernel") $(measure setarch -R "$theirs" "$kernel")"
+    done | awk -v kernel="$kernel" '
+        { for (i = 1; i <= 6; i++) if (NR == 1 || $i < least[i]) least[i] = $i }
+        END { print kernel, least[1], least[3], least[5], least[2], least[4], least[6] }'
 done | awk '{
     printf "| %s | %.2f | %.2f | %.2f | %.2f | %.0f | %.0f | %.0f | %.2f |\n", $1, $2, $3, $4, $3 / $4, $5 / 1024, $6 / 1024, $7 / 1024, $6 / $7; fflush()
     time += log($3 / $4); memory += log($6 / $7); n++

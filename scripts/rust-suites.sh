@@ -67,8 +67,12 @@ for suite in "${suites[@]}"; do
     : >"$report"
     build=(env CARGO_TARGET_DIR="$work/target" "$deadheat" cargo --suppressions "$known" --log "$report" test --release)
     (cd "$work/$name" && "${build[@]}" --no-run "${rest[@]}") >"$log" 2>&1 || { cat "$log"; bad=1; continue; }
-    TIMEFORMAT='%U %S'
-    cpu=$({ time (cd "$work/$name" && timeout --kill-after=10 $limit "${build[@]}" --no-fail-fast "${rest[@]}") >"$log" 2>&1; } 2>&1)
+    cpu=$(
+        cd "$work/$name" || exit
+        timeout --kill-after=10 $limit "${build[@]}" --no-fail-fast "${rest[@]}" >"$log" 2>&1
+        times >"$log.times" # no pipe: that would be another shell, with times of its own
+        awk -F '[ms ]+' 'END { printf "%.0f", $1 * 60 + $2 + $3 * 60 + $4 }' "$log.times"
+    )
     sum() { grep -a '^test result:' "$log" | sed -n "s/.* \([0-9]*\) $1.*/\1/p" | awk '{ n += $1 } END { print n + 0 }'; }
     # A test that hangs leaves no result, but its name.
     failed=$(($(sum failed) + $(grep -ac 'signal: 15, SIGTERM' "$log")))
@@ -77,8 +81,8 @@ for suite in "${suites[@]}"; do
     cat "$report"
     grep -aE '\.\.\. FAILED$|has been running for over' "$log"
     [ "$failed" -eq 0 ] && [ -z "$found" ] || bad=1
-    printf '| %s %s | `%s` | %d | %d | %d | %s | %s | %.0f |\n' "$name" "$version" "${rest[*]}" "$(sum passed)" "$failed" "$(sum ignored)" \
-        "${found:-nothing}" "${known_count:-}" "$(awk '{ print $1 + $2 }' <<<"$cpu")" >>"$table"
+    printf '| %s %s | `%s` | %d | %d | %d | %s | %s | %s |\n' "$name" "$version" "${rest[*]}" "$(sum passed)" "$failed" "$(sum ignored)" \
+        "${found:-nothing}" "${known_count:-}" "$cpu" >>"$table"
 done
 echo
 cat "$table"

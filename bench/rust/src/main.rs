@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, RwLock};
 use std::thread;
 
@@ -46,7 +46,7 @@ fn each(work: impl Fn(u64) -> u64 + Sync) -> u64 {
 fn mutex() -> u64 {
     let count = Mutex::new(0_u64);
     each(|_| {
-        for _ in 0..300_000 {
+        for _ in 0..3_000_000 {
             if let Ok(mut count) = count.lock() {
                 *count += 1;
             }
@@ -56,11 +56,11 @@ fn mutex() -> u64 {
     count.into_inner().unwrap_or(0)
 }
 
-/// Boxes through a channel.
+/// Boxes through a channel. It has an end, so that its memory does not depend on which side runs first.
 fn channels() -> u64 {
-    let (send, receive) = channel::<Box<u64>>();
+    let (send, receive) = sync_channel::<Box<u64>>(1024);
     thread::scope(|scope| {
-        scope.spawn(move || (0..200_000).for_each(|n| drop(send.send(Box::new(n)))));
+        scope.spawn(move || (0..1_000_000).for_each(|n| drop(send.send(Box::new(n)))));
         receive.iter().map(|n| *n).sum()
     })
 }
@@ -70,7 +70,7 @@ fn map() -> u64 {
     let map = RwLock::new(HashMap::<u64, u64>::new());
     each(|own| {
         let mut sum = 0;
-        for n in 0..60_000 {
+        for n in 0..600_000 {
             let key = (n * 7919 + own) % 5000;
             if n % 16 == 0 {
                 map.write().map(|mut map| map.insert(key, n)).ok();
@@ -91,8 +91,8 @@ fn map() -> u64 {
 fn tree() -> u64 {
     each(|own| {
         let mut tree = BTreeMap::new();
-        for n in 0..60_000_u64 {
-            tree.insert(n.wrapping_mul(0x9e37_79b9) % 20_011, n + own);
+        for n in 0..1_000_000_u64 {
+            tree.insert(n.wrapping_mul(0x9e37_79b9) % 200_003, n + own);
         }
         tree.values().sum()
     })
@@ -100,7 +100,7 @@ fn tree() -> u64 {
 
 /// Rows of a product, each thread its own.
 fn matrix() -> u64 {
-    const SIZE: usize = 220;
+    const SIZE: usize = 500;
     let (a, b) = (vec![2_u64; SIZE * SIZE], vec![3_u64; SIZE * SIZE]);
     let mut product = vec![0_u64; SIZE * SIZE];
     thread::scope(|scope| {
@@ -126,7 +126,7 @@ fn matrix() -> u64 {
 
 fn sort() -> u64 {
     each(|own| {
-        let mut list: Vec<u64> = (0..150_000)
+        let mut list: Vec<u64> = (0..1_500_000)
             .map(|n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ own)
             .collect();
         list.sort();
@@ -138,7 +138,7 @@ fn sort() -> u64 {
 fn arc() -> u64 {
     let data = Arc::new(AtomicU64::new(0));
     each(|_| {
-        for _ in 0..300_000 {
+        for _ in 0..3_000_000 {
             let own = Arc::clone(&data);
             own.fetch_add(1, Ordering::Relaxed);
         }
@@ -149,5 +149,5 @@ fn arc() -> u64 {
 
 /// Strings that come and go.
 fn text() -> u64 {
-    each(|own| (0..60_000).map(|n| format!("{n}-{own}").len() as u64).sum())
+    each(|own| (0..600_000).map(|n| format!("{n}-{own}").len() as u64).sum())
 }
