@@ -149,5 +149,9 @@ fn arc() -> u64 {
 
 /// Strings that come and go.
 fn text() -> u64 {
-    each(|own| (0..600_000).map(|n| format!("{n}-{own}").len() as u64).sum())
+    each(|own| {
+        (0..600_000)
+            .map(|n| format!("{n}-{own}").len() as u64)
+            .sum()
+    })
 }

@@ -182,8 +182,8 @@ fn as_shipped(name: String, why: &str, cache: &Path, library: &[u8]) -> Result<P
         fs::write(&new, made.assembler).map_err(|error| Error::at(&new, "write", &error))?;
         fs::rename(&new, &path).map_err(|error| Error::at(&path, "make", &error))?;
         let unseen = format!(
-            "only {} of its functions are followed, from outside: races that park and unpark, the locks of stdin and \
-             stdout, or anything else in it prevent may be reported all the same",
+            "only {} of its functions are followed, from outside: what it reads and writes itself is not seen, and races \
+             that park, the locks of stdin and stdout, or anything else in it prevent may be reported all the same",
             made.symbols.len()
         );
         (Some(path), unseen)
