@@ -18,6 +18,8 @@ demo)
     ;;
 test)
     wanted=(gcc g++ binutils libc6-dev make clang-19 llvm-19 lld-19 libclang-rt-19-dev cmake ninja-build meson pkg-config libclc-19 libclc-19-dev libz3-4)
+    # Software Vulkan, on which the kernels of the GPU engine run where there is no GPU.
+    wanted+=(libvulkan1 mesa-vulkan-drivers)
     # Not every Debian has it; without it one test, that of the HTML page, is left out.
     # pip brings NVIDIA's compiler.
     optional=(chromium python3-pip)

@@ -7,7 +7,9 @@ use crate::output::{self, Output};
 use crate::say::say;
 use crate::state;
 use deadheat_pipeline::sequence::Passed;
-use deadheat_pipeline::{Across, DetectorKind, Listener, Settings as CheckSettings, check};
+use deadheat_pipeline::{
+    Across, DetectorKind, Listener, Other, Settings as CheckSettings, check_with,
+};
 use deadheat_report::{Collector, Outcome, Reply, Settings as CollectorSettings};
 use deadheat_trace::Trace;
 use deadheat_trace::file::{OpenError, Reader};
@@ -38,20 +40,19 @@ pub fn main(args: &[OsString]) -> Result<ExitCode> {
         ..CollectorSettings::default()
     });
     let path = Path::new(name);
+    let recorded = open(path)?;
+    let engine = crate::engine::asked("--engine", parsed.own("--engine").unwrap_or("cpu"), &how)?;
     let quiet = settings.on(Key::Quiet);
-    let collector = match open(path)? {
+    let (collector, failed) = match recorded {
         Recorded::File(mut reader) => {
             let words = reader.words();
             let losses = reader.losses().to_vec();
-            judge(
-                &mut *reader,
-                &how,
-                Judge::new(collector, words, quiet),
-                &losses,
-            )
+            let judging = Judge::new(collector, words, quiet);
+            judge(&mut *reader, &how, engine, judging, &losses)
         }
         Recorded::Text(mut memory) => {
-            judge(&mut *memory, &how, Judge::new(collector, 0, quiet), &[])
+            let judging = Judge::new(collector, 0, quiet);
+            judge(&mut *memory, &how, engine, judging, &[])
         }
     };
     let report = collector.finish(Outcome::Unknown);
@@ -61,6 +62,12 @@ pub fn main(args: &[OsString]) -> Result<ExitCode> {
     }
     if found {
         state::save(&report);
+    }
+    if let Some(why) = failed {
+        return Err(
+            Failure::new(format!("not all of {} was checked: {why}", path.display()))
+                .next(format!("deadheat check {} --engine cpu", path.display())),
+        );
     }
     Ok(match found {
         true => ExitCode::from(settings.exit_code()),
@@ -138,6 +145,9 @@ fn read_text(path: &Path) -> Result<Recorded> {
     let text = String::from_utf8(bytes)
         .map_err(|_| none("neither a file of deadheat record nor text".to_owned()))?;
     let trace: Trace = text.parse().map_err(|error| none(format!("{error}")))?;
+    if trace.events.is_empty() {
+        return Err(none("there is no event in it".to_owned()));
+    }
     let mut memory = Memory::of(&trace);
     // Text says nothing of the program: it is what was named.
     let name = json_string(&shown.to_string());
@@ -165,10 +175,11 @@ fn json_string(text: &str) -> String {
 fn judge<S: Source>(
     source: &mut S,
     how: &CheckSettings,
+    engine: Option<Other>,
     mut judge: Judge,
     losses: &[String],
-) -> Collector {
-    check(source, how, &mut judge);
+) -> (Collector, Option<String>) {
+    let summary = check_with(source, how, engine, &mut judge);
     judge.clear();
     for what in losses {
         judge.line(&format!(
@@ -176,7 +187,7 @@ fn judge<S: Source>(
             json_string(what)
         ));
     }
-    judge.collector
+    (judge.collector, summary.failed)
 }
 
 /// Collects the findings and draws the bar.

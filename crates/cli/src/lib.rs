@@ -9,6 +9,7 @@ pub mod cargo;
 pub mod check;
 pub mod collect;
 pub mod docs;
+pub mod engine;
 pub mod env_cmd;
 pub mod error;
 pub mod fd;

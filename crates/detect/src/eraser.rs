@@ -97,7 +97,7 @@ pub enum Mode {
 
 /// The number of a set of locks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Set(u32);
+pub struct Set(pub u32);
 
 /// All sets of locks that ever occurred, numbered; set 0 is empty.
 #[derive(Clone, Debug)]
@@ -197,57 +197,14 @@ impl Held {
     }
 }
 
-/// The state of some bytes that are not virgin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Exclusive,
-    Shared,
-    SharedModified,
-}
-
-/// Bytes of a cell that had the same past.
-#[derive(Clone, Copy, Debug)]
-struct Group<I> {
-    bytes: u8,
-    state: State,
-    candidates: Set,
-    /// The last access, and the last one of another strand than that.
-    last: (Strand, I),
-    other: (Strand, I),
-}
-
-// invariant: groups have no byte in common, and none is empty; virgin bytes are in no group
-type Cell<I> = Vec<Group<I>>;
-
-/// The detector's memory. `I` is whatever its user wants to have back of an older access.
-#[derive(Clone, Debug)]
-pub struct Eraser<I> {
-    cells: Pages<Cell<I>>,
+/// What all strands hold, as numbered sets.
+#[derive(Clone, Debug, Default)]
+pub struct Holding {
     held: HashMap<Strand, Held>,
     sets: Sets,
-    counters: Counters,
 }
 
-impl<I> Default for Eraser<I> {
-    fn default() -> Self {
-        Eraser {
-            cells: Pages::default(),
-            held: HashMap::new(),
-            sets: Sets::default(),
-            counters: Counters::default(),
-        }
-    }
-}
-
-impl<I: Copy> Eraser<I> {
-    pub fn new() -> Eraser<I> {
-        Eraser::default()
-    }
-
-    pub fn counters(&self) -> Counters {
-        self.counters
-    }
-
+impl Holding {
     /// The strand has a lock now.
     pub fn took(&mut self, me: Strand, lock: Lock, mode: Mode) {
         let held = self.held.entry(me).or_default();
@@ -271,12 +228,128 @@ impl<I: Copy> Eraser<I> {
         self.held.remove(&me);
     }
 
+    /// The locks that guard an access of the strand now.
+    pub fn set(&mut self, me: Strand, op: Op, care: Care) -> Set {
+        match (self.held.get(&me), care) {
+            (Some(held), _) => held.set(op, care),
+            (None, Care::Plain) => Set(0),
+            (None, Care::Atomic) => self.sets.number(vec![Lock::Atomic]),
+        }
+    }
+
+    /// How many sets there are; they are numbered from 0.
+    pub fn sets(&self) -> usize {
+        self.sets.sets.len()
+    }
+
+    /// The locks of a set, sorted.
+    pub fn locks(&self, set: Set) -> &[Lock] {
+        self.sets.sets.get(set.0 as usize).map_or(&[], |set| set)
+    }
+}
+
+/// The state of some bytes that are not virgin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Exclusive,
+    Shared,
+    SharedModified,
+}
+
+/// Bytes of a cell that had the same past.
+#[derive(Clone, Copy, Debug)]
+struct Group<I> {
+    bytes: u8,
+    state: State,
+    candidates: Set,
+    /// The last access, and the last one of another strand than that.
+    last: (Strand, I),
+    other: (Strand, I),
+}
+
+// invariant: groups have no byte in common, and none is empty; virgin bytes are in no group
+type Cell<I> = Vec<Group<I>>;
+
+/// The detector's memory. `I` is whatever its user wants to have back of an older access.
+#[derive(Clone, Debug)]
+pub struct Eraser<I> {
+    cells: Pages<Cell<I>>,
+    holding: Holding,
+    counters: Counters,
+}
+
+/// Some bytes of a cell as somebody else has watched them so far: see [`Eraser::adopt`].
+#[derive(Clone, Copy, Debug)]
+pub struct Watched<'a, I> {
+    pub bytes: u8,
+    pub state: State,
+    /// The candidates are the locks that are in all of these.
+    pub guards: &'a [&'a [Lock]],
+    /// The last access, and the last one of another strand than that.
+    pub last: (Strand, I),
+    pub other: (Strand, I),
+}
+
+impl<I> Default for Eraser<I> {
+    fn default() -> Self {
+        Eraser {
+            cells: Pages::default(),
+            holding: Holding::default(),
+            counters: Counters::default(),
+        }
+    }
+}
+
+impl<I: Copy> Eraser<I> {
+    pub fn new() -> Eraser<I> {
+        Eraser::default()
+    }
+
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// The strand has a lock now.
+    pub fn took(&mut self, me: Strand, lock: Lock, mode: Mode) {
+        self.holding.took(me, lock, mode);
+    }
+
+    /// The strand gives a lock back.
+    pub fn gave(&mut self, me: Strand, lock: Lock, mode: Mode) {
+        self.holding.gave(me, lock, mode);
+    }
+
+    /// The strand will do nothing more.
+    pub fn ended(&mut self, me: Strand) {
+        self.holding.ended(me);
+    }
+
+    /// Goes on from where somebody else has watched some bytes of a cell, of which nothing is remembered here.
+    pub fn adopt(&mut self, cell: u64, watched: Watched<'_, I>) {
+        let sets = &mut self.holding.sets;
+        let mut guards = watched.guards.iter();
+        let mut candidates = guards
+            .next()
+            .map_or(Set(0), |set| sets.number(set.to_vec()));
+        for set in guards {
+            let set = sets.number(set.to_vec());
+            candidates = sets.meet(candidates, set);
+        }
+        let cell = self.cells.cell(cell);
+        cell.push(Group {
+            bytes: watched.bytes,
+            state: watched.state,
+            candidates,
+            last: watched.last,
+            other: watched.other,
+        });
+        unite(cell);
+    }
+
     /// The strand touches memory now.
     pub fn access(&mut self, me: Strand, access: Access, id: I, found: &mut Vec<Clash<I>>) {
-        let set = match self.held.get(&me) {
-            Some(held) => held.set(access.op, access.care),
-            None => self.held_by_nobody(access.care),
-        };
+        let set = self.holding.set(me, access.op, access.care);
+        let sets = &mut self.holding.sets;
         for (number, mask) in cells_of(access.range) {
             let cell = self.cells.cell(number);
             let mut virgin = mask;
@@ -296,7 +369,7 @@ impl<I: Copy> Eraser<I> {
                     cell.push(rest);
                 }
                 let group = &mut cell[place];
-                if group.touch(me, access.op, set, id, &mut self.sets, &mut self.counters) {
+                if group.touch(me, access.op, set, id, sets, &mut self.counters) {
                     self.counters.alarm += 1;
                     found.push(Clash {
                         old: group.other.1,
@@ -316,13 +389,6 @@ impl<I: Copy> Eraser<I> {
                 });
             }
             unite(cell);
-        }
-    }
-
-    fn held_by_nobody(&mut self, care: Care) -> Set {
-        match care {
-            Care::Plain => Set(0),
-            Care::Atomic => self.sets.number(vec![Lock::Atomic]),
         }
     }
 

@@ -131,12 +131,22 @@ pub enum News {
     Frame,
 }
 
+/// What a holder of knowledge knew when a batch began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Start {
+    pub holder: Holder,
+    /// By slot; 0 beyond its end.
+    pub times: Vec<u64>,
+}
+
 /// A stretch of the execution for one checker.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     /// Counted from 0; the same for all checkers.
     pub number: u64,
     pub news: Arc<Vec<News>>,
+    /// Every holder that the runs and [`News::Transfer`]s of this batch name, once; only if somebody needs it.
+    pub starts: Arc<Vec<Start>>,
     pub steps: Vec<Step>,
     pub accesses: Vec<Access>,
 }

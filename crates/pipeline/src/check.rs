@@ -7,8 +7,8 @@ use deadheat_trace::wire::Source;
 use crate::detector::{DetectorKind, Needs};
 use crate::found::{Candidate, Found};
 use crate::merge::{Damages, Merger, Progress};
-use crate::pool::Pool;
-use crate::sequence::{FRAME, Passed, Sequencer};
+use crate::pool::{Pool, Worker};
+use crate::sequence::{BATCH, FRAME, Passed, Sequencer};
 use crate::shard::{Across, Shard};
 use crate::tell::{Context, Teller};
 
@@ -52,6 +52,8 @@ pub struct Summary {
     pub disagreements: u64,
     /// Different alarms that Eraser alone raised.
     pub eraser_alone: u64,
+    /// Why a checker could not go on; what came then was not checked.
+    pub failed: Option<String>,
 }
 
 /// Who wants to know how it goes.
@@ -74,12 +76,43 @@ pub fn check<S: Source>(
     settings: &Settings,
     listener: &mut impl Listener,
 ) -> Summary {
+    check_with(source, settings, None, listener)
+}
+
+/// An engine on other hardware, in the place of the shards.
+pub struct Other {
+    /// Takes all batches, whatever the number of checkers.
+    pub worker: Box<dyn Worker>,
+    pub needs: Needs,
+    /// Accesses of a batch, more or less.
+    pub batch: u32,
+}
+
+/// The same with another engine, if there is one.
+pub fn check_with<S: Source>(
+    source: &mut S,
+    settings: &Settings,
+    other: Option<Other>,
+    listener: &mut impl Listener,
+) -> Summary {
     std::thread::scope(|scope| {
-        let checkers = settings.checkers.max(1);
+        let checkers = match other {
+            Some(_) => 1,
+            None => settings.checkers.max(1),
+        };
         let shard = || Shard::new(&settings.detectors, settings.across, settings.skip_atomics);
-        let mut pool = Pool::new(scope, (0..checkers).map(|_| shard()).collect());
+        let (needs, batch) = match &other {
+            Some(other) => (other.needs, other.batch),
+            None => (Needs::of(&settings.detectors), BATCH),
+        };
+        let mut pool = match other {
+            Some(other) => Pool::of(scope, vec![other.worker]),
+            None => Pool::new(scope, (0..checkers).map(|_| shard()).collect()),
+        };
+        let mut sequencer = Sequencer::new(checkers, needs, settings.across);
+        sequencer.batch_after = batch;
         let mut run = Running {
-            sequencer: Sequencer::new(checkers, Needs::of(&settings.detectors), settings.across),
+            sequencer,
             merger: Merger::new(),
             teller: Teller::default(),
             settings,
@@ -102,10 +135,15 @@ pub fn check<S: Source>(
                 Progress::Done => break,
             }
         }
-        let (candidates, found) = pool.finish();
+        let (candidates, left) = pool.finish();
         run.tell(candidates, source, listener);
         run.runtime_lines(source, listener);
-        run.finish(found, listener)
+        for text in &left.notes {
+            let note = serde_json::json!({"event": "note", "text": text});
+            listener.line(&note.to_string());
+        }
+        run.summary.failed = left.failed;
+        run.finish(left.found, listener)
     })
 }
 

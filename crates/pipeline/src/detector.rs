@@ -92,6 +92,8 @@ pub struct Needs {
     pub clocks: bool,
     pub transfers: bool,
     pub locks: bool,
+    /// What holders knew at the beginning of each batch.
+    pub starts: bool,
 }
 
 impl Needs {
@@ -101,6 +103,7 @@ impl Needs {
             clocks: any(&[DetectorKind::FastTrack, DetectorKind::Djit]),
             transfers: any(&[DetectorKind::Goldilocks]),
             locks: any(&[DetectorKind::Eraser]),
+            starts: false,
         }
     }
 }

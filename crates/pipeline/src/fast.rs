@@ -86,6 +86,7 @@ struct Present<'a> {
     run: &'a Run,
     clock: &'a [u64],
     clocks: &'a Clocks,
+    name: DetectorKind,
 }
 
 impl Present<'_> {
@@ -100,7 +101,7 @@ impl Present<'_> {
     #[inline(never)]
     fn race(&self, found: &mut Found, cell: u64, need: u64, old: Entry, behind: &Info, bytes: u8) {
         found.pair(Candidate {
-            detector: DetectorKind::FastTrack,
+            detector: self.name,
             order: self.order,
             cell: cell * 8,
             bytes,
@@ -133,6 +134,8 @@ pub struct Fast {
     sweep_at: usize,
     /// Fewer pages are not worth a sweep.
     few: usize,
+    /// In whose name races are told.
+    pub name: DetectorKind,
 }
 
 /// Fewer pages are not worth a sweep.
@@ -147,6 +150,7 @@ impl Default for Fast {
             lists: Lists::default(),
             sweep_at: FEW,
             few: FEW,
+            name: DetectorKind::FastTrack,
         }
     }
 }
@@ -177,7 +181,7 @@ impl Fast {
                 if settled(&cells.words[at], stamp, need) {
                     continue;
                 }
-                let present = present(run, clocks, clock, stamp, bits, access);
+                let present = present(run, clocks, clock, stamp, bits, access, self.name);
                 let (words, infos) = (&mut cells.words[at], &mut cells.infos[at]);
                 touch(words, infos, &present, need, number, &mut self.lists, found);
             } else if access.len <= 64
@@ -190,15 +194,33 @@ impl Fast {
                     let need = bits | mask(number, access.addr, last);
                     let at = number as usize % CELLS;
                     if !settled(&cells.words[at], stamp, need) {
-                        let present = present(run, clocks, clock, stamp, bits, access);
+                        let present = present(run, clocks, clock, stamp, bits, access, self.name);
                         let (words, infos) = (&mut cells.words[at], &mut cells.infos[at]);
                         touch(words, infos, &present, need, number, &mut self.lists, found);
                     }
                 }
             } else {
-                let present = present(run, clocks, clock, stamp, bits, access);
+                let present = present(run, clocks, clock, stamp, bits, access, self.name);
                 self.range(&present, access.addr, u64::from(access.len), found);
             }
+        }
+    }
+
+    /// Goes on from an access that somebody else has remembered: a cell's number, an entry, and what is behind it. To be
+    /// called for cells of which nothing but such accesses is remembered.
+    pub fn adopt(&mut self, cell: u64, old: Entry, behind: Info) {
+        let place = self.place(cell >> (PAGE_SHIFT - 3));
+        let Fast { pages, lists, .. } = self;
+        let cells = pages[place].cells();
+        let at = cell as usize % CELLS;
+        let (words, infos) = (&mut cells.words[at], &mut cells.infos[at]);
+        if words[1] & LIST != 0 {
+            lists.lists[infos[1].spot.0 as usize].push((old.0, behind));
+        } else if let Some(free) = words.iter().position(|&word| word == 0) {
+            (words[free], infos[free]) = (old.0, behind);
+        } else {
+            let index = lists.new_list([(words[1], infos[1]), (old.0, behind)]);
+            (words[1], infos[1]) = list_word(index);
         }
     }
 
@@ -349,6 +371,7 @@ fn present<'a>(
     stamp: u64,
     bits: u64,
     access: &Access,
+    name: DetectorKind,
 ) -> Present<'a> {
     Present {
         stamp,
@@ -362,6 +385,7 @@ fn present<'a>(
         run,
         clock,
         clocks,
+        name,
     }
 }
 

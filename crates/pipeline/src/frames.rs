@@ -35,6 +35,8 @@ pub struct Frames {
     heads: Vec<(u64, u32)>,
     links: Vec<Link>,
     frame: u64,
+    /// In whose name races are told.
+    pub name: DetectorKind,
 }
 
 impl Default for Frames {
@@ -43,6 +45,7 @@ impl Default for Frames {
             heads: vec![(0, NONE); PLACES],
             links: Vec::new(),
             frame: 1,
+            name: DetectorKind::FastTrack,
         }
     }
 }
@@ -52,6 +55,20 @@ impl Frames {
     pub fn next(&mut self) {
         self.frame += 1;
         self.links.clear();
+    }
+
+    /// Goes on from an access of this frame that somebody else has remembered.
+    pub fn adopt(&mut self, cell: u64, old: Entry, behind: Info) {
+        let place = place(cell);
+        let (frame, head) = self.heads[place];
+        let next = if frame == self.frame { head } else { NONE };
+        self.heads[place] = (self.frame, self.links.len() as u32);
+        self.links.push(Link {
+            cell,
+            word: old.0,
+            info: behind,
+            next,
+        });
     }
 
     /// Checks the accesses of a run against the frame so far.
@@ -82,7 +99,7 @@ impl Frames {
         clocks: &Clocks,
         found: &mut Found,
     ) {
-        let place = (cell.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 52) as usize % PLACES;
+        let place = place(cell);
         let (frame, head) = self.heads[place];
         let head = if frame == self.frame { head } else { NONE };
         let info = Info {
@@ -104,7 +121,7 @@ impl Frames {
                 let bytes = entry::racing_bytes(old, new, known);
                 if bytes != 0 {
                     found.pair(Candidate {
-                        detector: DetectorKind::FastTrack,
+                        detector: self.name,
                         order: access.order,
                         cell: cell * 8,
                         bytes,
@@ -162,4 +179,10 @@ impl Frames {
             }
         }
     }
+}
+
+/// Where the chain of a cell begins.
+#[inline(always)]
+fn place(cell: u64) -> usize {
+    (cell.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 52) as usize % PLACES
 }

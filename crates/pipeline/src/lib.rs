@@ -23,12 +23,11 @@
 //!
 //! # To build another engine
 //!
-//! A [`sequence::Sequencer`] makes [`batch::Batch`]es; [`shard::Shard::check`] is `fn check(&mut self, &Batch) ->
-//! Vec<Candidate>` and nothing else. An engine on other hardware takes the same batches: `steps` in order; for a
-//! [`batch::Step::Run`] first `news[..run.news]` that it has not seen, then `accesses_of(run)`. Each news is for one kind of
-//! detector: `Clock` (component by component, [`detector::Clocks`] shows how) for vector clocks, `Transfer` for Goldilocks,
-//! `Took` and `Gave` for Eraser, `Known` to forget. What it finds need not be exact: [`found::Found::pair`] takes
-//! candidates, and a shard that is given the same batches says which bytes really race.
+//! A [`sequence::Sequencer`] makes [`batch::Batch`]es; whoever is a [`pool::Worker`] can take them ([`check::Other`]): `steps`
+//! in order; for a [`batch::Step::Run`] first `news[..run.news]` that it has not seen, then `accesses_of(run)`. Each news is
+//! for one kind of detector: `Clock` (component by component, [`detector::Clocks`] shows how) for vector clocks, `Transfer`
+//! for Goldilocks, `Took` and `Gave` for Eraser, `Known` to forget. What it suspects it can hand to a [`shard::Shard`] of its
+//! own ([`shard::Shard::confirming`]), which says what really races. `crates/gpu-engine` does so.
 //!
 //! # Memory
 //!
@@ -53,6 +52,6 @@ pub mod shard;
 pub mod tell;
 pub mod timeline;
 
-pub use check::{Listener, Settings, Summary, check};
+pub use check::{Listener, Other, Settings, Summary, check, check_with};
 pub use detector::DetectorKind;
 pub use shard::Across;

@@ -10,7 +10,7 @@ use deadheat_order::transfer::Name;
 use deadheat_order::{Holder, Transfer, Transfers};
 use deadheat_trace::{Action, Event, Strand};
 
-use crate::batch::{News, Slot};
+use crate::batch::{News, Slot, Start};
 use crate::detector::Needs;
 
 /// What a holder knows.
@@ -58,6 +58,11 @@ pub struct Order {
     moved: Vec<Transfer>,
     /// Strands that found no slot.
     pub without_slot: u64,
+    /// What the holders that this batch has named so far knew at its beginning; see [`Needs::starts`].
+    starts: Vec<Start>,
+    /// For each holder, the batch in which it was last named.
+    named: Vec<u64>,
+    batch: u64,
 }
 
 /// Slots there can be: what fits an entry.
@@ -75,6 +80,9 @@ impl Order {
             needs,
             moved: Vec::new(),
             without_slot: 0,
+            starts: Vec::new(),
+            named: Vec::new(),
+            batch: 1,
         }
     }
 
@@ -85,6 +93,7 @@ impl Order {
             None => self.begin(strand, None, news),
         };
         let slot = life.slot?;
+        self.start_of(life.holder);
         Some(Present {
             holder: life.holder,
             slot,
@@ -134,6 +143,29 @@ impl Order {
         }
         self.free.push(None);
         Some((Slot((self.free.len() - 1) as u16), 1))
+    }
+
+    /// Keeps what the holder knew when the batch began. To be called before the batch changes it.
+    #[inline]
+    fn start_of(&mut self, holder: Holder) {
+        if !self.needs.starts {
+            return;
+        }
+        let at = holder.0 as usize;
+        if self.named.len() <= at {
+            self.named.resize(at + 1, 0);
+        }
+        if self.named[at] != self.batch {
+            self.named[at] = self.batch;
+            let times = self.clock(holder).times.clone();
+            self.starts.push(Start { holder, times });
+        }
+    }
+
+    /// A batch ends here: what its holders knew when it began.
+    pub fn take_starts(&mut self) -> Vec<Start> {
+        self.batch += 1;
+        std::mem::take(&mut self.starts)
     }
 
     fn clock(&mut self, holder: Holder) -> &mut Clock {
@@ -192,6 +224,13 @@ impl Order {
         for &transfer in &moved {
             if self.needs.transfers {
                 news.push(News::Transfer(transfer));
+            }
+            match transfer {
+                Transfer::Learn { from, to } | Transfer::Replace { from, to } => {
+                    self.start_of(from);
+                    self.start_of(to);
+                }
+                Transfer::Clear(gone) => self.start_of(gone),
             }
             match transfer {
                 Transfer::Learn { from, to } => self.learn(from, to, news),
@@ -314,6 +353,7 @@ impl Order {
             let strange = matches!(self.transfers.name(holder), None | Some(Name::Strand(_)));
             let known = |(&mine, &all): (&u64, &u64)| mine <= all;
             if !strange && clock.times.iter().zip(&times).all(known) {
+                self.start_of(holder);
                 self.clocks[at] = Clock::default();
                 self.transfers.retire(holder);
                 if self.needs.transfers {

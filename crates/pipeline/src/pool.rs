@@ -1,6 +1,6 @@
 //! Checkers on threads of their own, each with its part of the memory; or one checker without a thread.
 
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
 use crate::batch::Batch;
@@ -10,14 +10,62 @@ use crate::shard::Shard;
 /// Batches that may wait for a checker before whoever makes them waits too.
 const WAITING: usize = 4;
 
-/// What a checker gives back for a batch.
-struct Done {
-    number: u64,
-    candidates: Vec<Candidate>,
+/// What a worker gives back for a batch.
+#[derive(Debug)]
+pub struct Checked {
+    pub candidates: Vec<Candidate>,
     /// The batch itself, whose memory can be used again.
-    batch: Batch,
-    pages: usize,
+    pub batch: Batch,
+    /// Pages of memory that are remembered now.
+    pub pages: usize,
+}
+
+/// Whoever checks batches: a shard, or an engine on other hardware.
+pub trait Worker: Send {
+    /// Takes the next batch. Whatever is finished, this batch or earlier ones, goes to `done`, in order.
+    fn take(&mut self, batch: Batch, done: &mut dyn FnMut(Checked));
+
+    /// Nothing more comes for now: finishes all that it was given.
+    fn settle(&mut self, done: &mut dyn FnMut(Checked));
+
+    /// What was found in all, when everything is settled.
+    fn finish(self: Box<Self>) -> Left;
+}
+
+impl Worker for Shard {
+    fn take(&mut self, batch: Batch, done: &mut dyn FnMut(Checked)) {
+        done(Checked {
+            candidates: self.check(&batch),
+            pages: self.pages(),
+            batch,
+        });
+    }
+
+    fn settle(&mut self, _: &mut dyn FnMut(Checked)) {}
+
+    fn finish(self: Box<Self>) -> Left {
+        Left {
+            found: vec![Shard::finish(*self)],
+            ..Left::default()
+        }
+    }
+}
+
+/// What came of a batch at one of the checkers.
+struct Done {
     checker: usize,
+    checked: Checked,
+}
+
+/// What checkers leave.
+#[derive(Debug, Default)]
+pub struct Left {
+    /// All that they found.
+    pub found: Vec<Found>,
+    /// What there is to say of how it went.
+    pub notes: Vec<String>,
+    /// Why one of them could not go on.
+    pub failed: Option<String>,
 }
 
 /// The checkers.
@@ -37,7 +85,7 @@ enum How<'scope> {
     Threads {
         senders: Vec<SyncSender<Batch>>,
         results: Receiver<Done>,
-        threads: Vec<ScopedJoinHandle<'scope, Found>>,
+        threads: Vec<ScopedJoinHandle<'scope, Left>>,
     },
 }
 
@@ -45,23 +93,37 @@ impl<'scope> Pool<'scope> {
     /// One checker on this thread, or several on their own.
     pub fn new<'env>(scope: &'scope Scope<'scope, 'env>, mut shards: Vec<Shard>) -> Self {
         let count = shards.len().max(1);
-        let how = match shards.pop() {
-            Some(only) if shards.is_empty() => How::Here(Box::new(only)),
+        match shards.pop() {
+            Some(only) if shards.is_empty() => Pool::made(How::Here(Box::new(only)), count),
             last => {
                 shards.extend(last);
-                let (sender, results) = channel();
-                let (senders, threads) = shards
-                    .into_iter()
-                    .enumerate()
-                    .map(|(checker, shard)| start(scope, checker, shard, sender.clone()))
-                    .unzip();
-                How::Threads {
-                    senders,
-                    results,
-                    threads,
-                }
+                let workers = shards.into_iter().map(|shard| Box::new(shard) as _);
+                Pool::of(scope, workers.collect())
             }
+        }
+    }
+
+    /// Workers, each on a thread of its own.
+    pub fn of<'env>(
+        scope: &'scope Scope<'scope, 'env>,
+        workers: Vec<Box<dyn Worker + 'scope>>,
+    ) -> Self {
+        let count = workers.len();
+        let (sender, results) = channel();
+        let (senders, threads) = workers
+            .into_iter()
+            .enumerate()
+            .map(|(checker, worker)| start(scope, checker, worker, sender.clone()))
+            .unzip();
+        let how = How::Threads {
+            senders,
+            results,
+            threads,
         };
+        Pool::made(how, count)
+    }
+
+    fn made(how: How<'scope>, count: usize) -> Self {
         Pool {
             how,
             empty: Vec::new(),
@@ -102,11 +164,12 @@ impl<'scope> Pool<'scope> {
     }
 
     fn take(&mut self, done: Done) {
-        let (count, candidates) = self.open.entry(done.number).or_default();
+        let Done { checker, checked } = done;
+        let (count, candidates) = self.open.entry(checked.batch.number).or_default();
         *count += 1;
-        candidates.extend(done.candidates);
-        self.pages[done.checker] = done.pages;
-        self.empty.push(done.batch);
+        candidates.extend(checked.candidates);
+        self.pages[checker] = checked.pages;
+        self.empty.push(checked.batch);
     }
 
     fn closed(&mut self) -> Vec<Candidate> {
@@ -130,10 +193,10 @@ impl<'scope> Pool<'scope> {
     }
 
     /// Waits for all checkers; what they found last, and in all.
-    pub fn finish(mut self) -> (Vec<Candidate>, Vec<Found>) {
+    pub fn finish(mut self) -> (Vec<Candidate>, Left) {
         let how = std::mem::replace(&mut self.how, How::Here(Box::new(Shard::none())));
         let found = match how {
-            How::Here(shard) => vec![shard.finish()],
+            How::Here(shard) => Worker::finish(shard),
             How::Threads {
                 senders,
                 results,
@@ -141,13 +204,17 @@ impl<'scope> Pool<'scope> {
             } => {
                 drop(senders);
                 results.iter().for_each(|done| self.take(done));
-                threads
-                    .into_iter()
-                    .map(|thread| match thread.join() {
-                        Ok(found) => found,
+                let mut all = Left::default();
+                for thread in threads {
+                    let left = match thread.join() {
+                        Ok(left) => left,
                         Err(panic) => std::panic::resume_unwind(panic),
-                    })
-                    .collect()
+                    };
+                    all.found.extend(left.found);
+                    all.notes.extend(left.notes);
+                    all.failed = all.failed.or(left.failed);
+                }
+                all
             }
         };
         (self.closed(), found)
@@ -157,24 +224,31 @@ impl<'scope> Pool<'scope> {
 fn start<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     checker: usize,
-    mut shard: Shard,
+    mut worker: Box<dyn Worker + 'scope>,
     results: Sender<Done>,
-) -> (SyncSender<Batch>, ScopedJoinHandle<'scope, Found>) {
+) -> (SyncSender<Batch>, ScopedJoinHandle<'scope, Left>) {
     let (sender, batches) = sync_channel::<Batch>(WAITING);
     let thread = scope.spawn(move || {
-        for batch in batches {
-            let done = Done {
-                number: batch.number,
-                candidates: shard.check(&batch),
-                pages: shard.pages(),
-                checker,
-                batch,
+        // Whoever wants the results may be gone; the batches must be taken all the same.
+        let mut done = |checked: Checked| {
+            let _ = results.send(Done { checker, checked });
+        };
+        loop {
+            let next = match batches.try_recv() {
+                Ok(batch) => Some(batch),
+                Err(TryRecvError::Empty) => {
+                    worker.settle(&mut done);
+                    batches.recv().ok()
+                }
+                Err(TryRecvError::Disconnected) => None,
             };
-            if results.send(done).is_err() {
-                break;
+            match next {
+                Some(batch) => worker.take(batch, &mut done),
+                None => break,
             }
         }
-        shard.finish()
+        worker.settle(&mut done);
+        worker.finish()
     });
     (sender, thread)
 }

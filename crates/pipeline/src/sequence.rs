@@ -18,7 +18,7 @@ use crate::timeline::Timelines;
 const STRIPE_SHIFT: u32 = 12;
 const STRIPE: u64 = 1 << STRIPE_SHIFT;
 /// Accesses of a batch, more or less.
-const BATCH: u32 = 1 << 14;
+pub const BATCH: u32 = 1 << 14;
 /// More bytes than this of one access are not checked: no program touches so many at once, and a damaged recording must
 /// not keep us busy for ever.
 const MOST_BYTES: u64 = 1 << 32;
@@ -67,6 +67,8 @@ pub struct Sequencer {
     order_in_batch: u32,
     in_frame: u32,
     since_forget: u32,
+    /// Accesses of a batch, more or less; [`BATCH`], unless an engine wants larger ones.
+    pub batch_after: u32,
     /// After so many acts, what everybody knows is worked out; [`FORGET`], unless a test wants it sooner.
     pub forget_after: u32,
     pub passed: Passed,
@@ -90,6 +92,7 @@ impl Sequencer {
             order_in_batch: 0,
             in_frame: 0,
             since_forget: 0,
+            batch_after: BATCH,
             forget_after: FORGET,
             passed: Passed::default(),
             forks: Vec::new(),
@@ -120,13 +123,14 @@ impl Sequencer {
 
     /// Whether the batches should be taken now.
     pub fn full(&self) -> bool {
-        self.order_in_batch >= BATCH || self.news.len() >= BATCH as usize
+        self.order_in_batch >= self.batch_after || self.news.len() >= self.batch_after as usize
     }
 
     /// The batches of all checkers, each with the same news. `empty` are batches whose memory can be used again.
     pub fn take(&mut self, empty: &mut Vec<Batch>) -> Vec<Batch> {
         self.now = None;
         let news = Arc::new(std::mem::take(&mut self.news));
+        let starts = Arc::new(self.order.take_starts());
         let number = self.number;
         self.number += 1;
         self.order_in_batch = 0;
@@ -141,6 +145,7 @@ impl Sequencer {
             .map(|batch| {
                 let mut full = std::mem::replace(batch, fresh(empty));
                 (full.number, full.news) = (number, news.clone());
+                full.starts = starts.clone();
                 full
             })
             .collect()

@@ -8,7 +8,7 @@ use deadheat_detect::access::Access as Touch;
 use deadheat_detect::cells::Clash;
 use deadheat_detect::djit::Djit;
 use deadheat_detect::entry::{self, Care, Entry, Op};
-use deadheat_detect::eraser::Eraser;
+use deadheat_detect::eraser::{Eraser, Watched};
 use deadheat_detect::goldilocks::Goldilocks;
 use deadheat_order::{Epoch, Time};
 use deadheat_trace::wire::{MemoryKind, StackNode};
@@ -123,6 +123,53 @@ impl Shard {
             clashes: Vec::new(),
             swept: 0,
             few: FEW,
+        }
+    }
+
+    /// One that confirms what another engine suspects in the name of a detector: races exactly, by clocks, whatever the
+    /// engine goes by; or Eraser's alarms.
+    pub fn confirming(
+        name: DetectorKind,
+        across: Across,
+        compare: bool,
+        skip_atomics: bool,
+    ) -> Shard {
+        let by = match name {
+            DetectorKind::Eraser => DetectorKind::Eraser,
+            _ => DetectorKind::FastTrack,
+        };
+        let mut shard = Shard::new(&[by], across, skip_atomics);
+        shard = shard.comparing(compare);
+        if let Some(fast) = &mut shard.fast {
+            fast.name = name;
+        }
+        if let Some(frames) = &mut shard.frames {
+            frames.name = name;
+        }
+        shard
+    }
+
+    /// Whether racing bytes are kept for each detector, to be compared.
+    pub fn comparing(mut self, compare: bool) -> Shard {
+        self.found.bytes = compare.then(Default::default);
+        self
+    }
+
+    /// Goes on from an access that another engine has remembered: the number of its cell, and what it was. The cell
+    /// must be one of which nothing but such accesses is remembered here.
+    pub fn adopt(&mut self, cell: u64, old: Entry, behind: Info) {
+        if let Some(fast) = &mut self.fast {
+            fast.adopt(cell, old, behind);
+        }
+        if let Some(frames) = &mut self.frames {
+            frames.adopt(cell, old, behind);
+        }
+    }
+
+    /// The same for Eraser.
+    pub fn adopt_watched(&mut self, cell: u64, watched: Watched<'_, Side>) {
+        if let Some(eraser) = &mut self.eraser {
+            eraser.adopt(cell, watched);
         }
     }
 

@@ -255,8 +255,8 @@ const IF_CHECKER_DIES: OwnFlag = own(
 const SPLIT: &[OwnFlag] = &[
     own(
         "--split",
-        "[=cpu]",
-        "the program only records; a checker on other cores follows it and ends milliseconds after it",
+        "[=cpu|gpu|gpu,cpu]",
+        "the program only records; a checker on other cores or on a GPU follows it (gpu,cpu: on the cores if there is no GPU)",
     ),
     own(
         "--checkers",
@@ -401,6 +401,11 @@ pub const COMMANDS: &[Command] = &[
                 "--jobs",
                 "N",
                 "threads that check, each its part of the memory; the default is one for each core",
+            ),
+            own(
+                "--engine",
+                "cpu|gpu|gpu,cpu",
+                "where it is checked; gpu,cpu takes the cores if there is no GPU (the default is cpu)",
             ),
             own(
                 "--frames",

@@ -73,6 +73,7 @@ pub fn start(
         }
         command.env("LD_PRELOAD", list);
     }
+    crate::engine::hide(&mut command);
     command.spawn().map_err(|error| {
         Failure::new(format!(
             "cannot start {}: {error}",

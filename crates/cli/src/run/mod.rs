@@ -51,8 +51,8 @@ pub fn main(args: &[OsString]) -> Result<ExitCode> {
         None => OnFinding::Report,
     };
     let watch = match split::check::asked(&parsed, &settings)? {
-        Some(how) if target.direct => {
-            Some(split::check::start(how, split::check::setup(&parsed)?)?)
+        Some(asked) if target.direct => {
+            Some(split::check::start(asked, split::check::setup(&parsed)?)?)
         }
         Some(_) => {
             return Err(Failure::new(

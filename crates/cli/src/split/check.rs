@@ -5,14 +5,22 @@ use crate::error::{Failure, Result};
 use crate::flags::Parsed;
 use crate::options::{Key, Settings};
 use deadheat_frames::{DROP, STOP, Setup};
-use deadheat_pipeline::{Across, DetectorKind, Listener, Settings as CheckSettings, check};
+use deadheat_pipeline::{
+    Across, DetectorKind, Listener, Other, Settings as CheckSettings, check_with,
+};
 use deadheat_trace::Strand;
 use deadheat_trace::wire::{Next, Source, StackNode};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
+/// How a running program is checked, and where if not on the cores.
+pub struct Asked {
+    how: CheckSettings,
+    engine: Option<Other>,
+}
+
 /// What the flags say of the check of a running program; none if it is to check itself.
-pub fn asked(parsed: &Parsed, settings: &Settings) -> Result<Option<CheckSettings>> {
+pub fn asked(parsed: &Parsed, settings: &Settings) -> Result<Option<Asked>> {
     let Some(place) = parsed.own("--split") else {
         for flag in [
             "--checkers",
@@ -29,12 +37,6 @@ pub fn asked(parsed: &Parsed, settings: &Settings) -> Result<Option<CheckSetting
         }
         return Ok(None);
     };
-    if !place.is_empty() && place != "cpu" {
-        return Err(
-            Failure::new(format!("--split={place}: the checker runs on the cpu here"))
-                .next("deadheat run --split ./prog"),
-        );
-    }
     let detectors = match parsed.own("--detector") {
         Some(text) => DetectorKind::list(text).map_err(|error| {
             Failure::new(format!("--detector: {error}"))
@@ -54,7 +56,7 @@ pub fn asked(parsed: &Parsed, settings: &Settings) -> Result<Option<CheckSetting
             })?,
         None => 1,
     };
-    Ok(Some(CheckSettings {
+    let how = CheckSettings {
         detectors: if settings.on(Key::Races) {
             detectors
         } else {
@@ -63,7 +65,9 @@ pub fn asked(parsed: &Parsed, settings: &Settings) -> Result<Option<CheckSetting
         checkers,
         across: Across::Frames,
         skip_atomics: !settings.on(Key::Atomics),
-    }))
+    };
+    let engine = crate::engine::asked("--split", place, &how)?;
+    Ok(Some(Asked { how, engine }))
 }
 
 /// What the flags say of a program that is faster than whoever takes its frames, or loses him.
@@ -93,7 +97,8 @@ pub fn setup(parsed: &Parsed) -> Result<Setup> {
 }
 
 /// Starts the checker.
-pub fn start(how: CheckSettings, setup: Setup) -> Result<Watch> {
+pub fn start(asked: Asked, setup: Setup) -> Result<Watch> {
+    let Asked { how, engine } = asked;
     Watch::start(setup, move |live, tell| {
         let passed_on = Arc::new(Mutex::new(VecDeque::new()));
         let mut source = Tapped {
@@ -101,7 +106,7 @@ pub fn start(how: CheckSettings, setup: Setup) -> Result<Watch> {
             passed_on: Arc::clone(&passed_on),
         };
         let mut listener = Teller { tell, passed_on };
-        check(&mut source, &how, &mut listener);
+        let summary = check_with(&mut source, &how, engine, &mut listener);
         let (dropped, waits, waited) = source.live.waits();
         if dropped > 0 {
             listener.tell.line(format!(
@@ -114,7 +119,10 @@ pub fn start(how: CheckSettings, setup: Setup) -> Result<Watch> {
                 "{{\"event\":\"note\",\"text\":\"the program waited {waits} times for the checker, {seconds:.2} s in all threads together\"}}"
             ));
         }
-        Left::Ok(())
+        match summary.failed {
+            Some(why) => Left::Err(why),
+            None => Left::Ok(()),
+        }
     })
 }
 
