@@ -33,6 +33,7 @@ install: ## put deadheat, its manual page and completions below PREFIX (~/.local
 	@scripts/setup.sh demo
 	cargo install --path crates/cli --root $(PREFIX) --locked
 	strip --strip-debug $(PREFIX)/bin/deadheat
+	mkdir -p $(PREFIX)/include && cp crates/cli/include/deadheat.h $(PREFIX)/include
 	mkdir -p $(PREFIX)/share/man/man1 $(PREFIX)/share/bash-completion/completions
 	mkdir -p $(PREFIX)/share/zsh/site-functions $(PREFIX)/share/fish/vendor_completions.d
 	$(PREFIX)/bin/deadheat man > $(PREFIX)/share/man/man1/deadheat.1
@@ -42,7 +43,7 @@ install: ## put deadheat, its manual page and completions below PREFIX (~/.local
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo 'To have it on the PATH: export PATH="$(PREFIX)/bin:$$PATH"' ;; esac
 
 uninstall: ## remove what install put there
-	rm -f $(PREFIX)/bin/deadheat $(PREFIX)/share/man/man1/deadheat.1
+	rm -f $(PREFIX)/bin/deadheat $(PREFIX)/include/deadheat.h $(PREFIX)/share/man/man1/deadheat.1
 	rm -f $(PREFIX)/share/bash-completion/completions/deadheat $(PREFIX)/share/zsh/site-functions/_deadheat
 	rm -f $(PREFIX)/share/fish/vendor_completions.d/deadheat.fish
 

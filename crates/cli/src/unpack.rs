@@ -31,6 +31,9 @@ static PACKED_GPU: &[Packed] = include!(concat!(env!("OUT_DIR"), "/packed_gpu.rs
 /// Appends to what gcc's driver hands to cc1 and cc1plus, for compiling and preprocessing alike.
 const GCC_SPECS: (&str, &[u8]) = ("gcc.specs", b"*cc1:\n+ -fsanitize=thread\n\n");
 
+/// What programs include to be told of findings.
+const HEADER: (&str, &[u8]) = ("deadheat.h", include_bytes!("../include/deadheat.h"));
+
 impl Packed {
     fn content(&self) -> io::Result<Vec<u8>> {
         miniz_oxide::inflate::decompress_to_vec_with_limit(self.deflated, self.size)
@@ -195,9 +198,10 @@ fn unpack(base: &Path) -> io::Result<Unpacked> {
         &base.join(concat!("rt-", env!("DEADHEAT_RUNTIME_HASH"))),
         PACKED,
     )?;
-    let (specs, content) = GCC_SPECS;
-    if missing(&dir, specs, content.len()) {
-        write_atomically(&dir.join(specs), content)?;
+    for (name, content) in [GCC_SPECS, HEADER] {
+        if missing(&dir, name, content.len()) {
+            write_atomically(&dir.join(name), content)?;
+        }
     }
     let collector = env::current_exe()?;
     let object = stamp::object(&collector);

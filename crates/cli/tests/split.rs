@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Folder, RACY};
+use common::{COMPILERS, Folder, RACY, check, succeed};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
@@ -273,6 +273,91 @@ fn a_killed_checker_leaves_the_program_and_a_trace_that_says_so() {
             assert!(
                 said.contains("no index") || said.contains("no trace"),
                 "seed {seed}: {said}"
+            );
+        }
+    }
+}
+
+/// Stops its parent, the checker, until it has recorded far more than there is memory for frames.
+const AHEAD: &str = r"#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+enum { N = 1 << 21 };
+static long cells[N];
+static int shared;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *work(void *arg) {
+    for (int turn = 0; turn < 8; turn++) {
+        pthread_mutex_lock(&lock);
+        for (int i = 0; i < N; i++) cells[i]++;
+        pthread_mutex_unlock(&lock);
+    }
+    return arg;
+}
+static void *write_it(void *arg) { shared = *(int *)arg; return arg; }
+int main(void) {
+    pthread_t a, b;
+    int one = 1, two = 2;
+    kill(getppid(), SIGSTOP);
+    pthread_create(&a, 0, work, 0);
+    pthread_create(&b, 0, work, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    kill(getppid(), SIGCONT);
+    pthread_create(&a, 0, write_it, &one);
+    pthread_create(&b, 0, write_it, &two);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return 0;
+}
+";
+
+/// The program does not wait, what it dropped is counted, and nothing is invented.
+#[test]
+fn a_program_that_must_not_wait_drops_and_counts() {
+    let folder = built("split-drop", AHEAD);
+    let output = folder
+        .deadheat("run --split --when-behind drop ./prog")
+        .output()
+        .expect("run");
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("dropped because the checker was behind"),
+        "{said}"
+    );
+    assert!(!said.contains("cells"), "a false alarm: {said}");
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{said}");
+    check(
+        &mut folder.deadheat("run --split --when-behind explode ./prog"),
+        2,
+        "--when-behind is wait or drop, not `explode`",
+    );
+    check(
+        &mut folder.deadheat("run --when-behind drop ./prog"),
+        2,
+        "--when-behind is about checking beside the program",
+    );
+}
+
+/// Whoever compiled it and however it is linked.
+#[test]
+fn programs_of_both_compilers_shared_and_static() {
+    let folder = Folder::new("split-kinds");
+    folder.file("prog.c", RACY);
+    for compiler in COMPILERS {
+        for linked in ["-O1", "-static", "-static-pie", "-no-pie"] {
+            let line = format!("cc --compiler {compiler} -g -O1 {linked} -pthread prog.c -o prog");
+            succeed(&mut folder.deadheat(&line));
+            check(
+                &mut folder.deadheat("run --split ./prog"),
+                1,
+                "1. data race: `shared`",
+            );
+            succeed(&mut folder.deadheat("record -o app.dht ./prog"));
+            check(
+                &mut folder.deadheat("check app.dht"),
+                1,
+                "1. data race: `shared`",
             );
         }
     }

@@ -28,6 +28,8 @@ const _: () = {
     assert!(size_of::<FrameHeader>() == 64);
 };
 
+/// How many times the budget there are frames for acts when accesses are dropped.
+pub const KEPT: u64 = 5;
 /// When there is no free frame, accesses are dropped and counted instead of waiting.
 pub const DROP: u32 = 1;
 /// When the taker dies, the program ends instead of going on unrecorded.
@@ -188,10 +190,33 @@ impl Arena {
 
     /// A frame of zeroes for a strand to write; none if too many wait for the taker.
     pub fn take_frame(&self, strand: u32) -> Option<u32> {
-        let frame = self.pop().or_else(|| self.fresh())?;
+        if self.header().flags & DROP != 0 && self.is_short() {
+            // Some that are free may be of those kept for acts.
+            return None;
+        }
+        let frame = self.pop().or_else(|| self.fresh(1))?;
+        self.taken_by(frame, strand);
+        Some(frame)
+    }
+
+    /// A frame beyond the budget, for acts of a program that drops accesses but must not wait: there are [`KEPT`] times as
+    /// many, in which accesses are not to be written.
+    pub fn take_kept(&self, strand: u32) -> Option<u32> {
+        let frame = self.pop().or_else(|| self.fresh(KEPT))?;
+        self.taken_by(frame, strand);
+        Some(frame)
+    }
+
+    /// Whether as many frames wait for the taker as may.
+    pub fn is_short(&self) -> bool {
+        let header = self.header();
+        let most = header.budget + header.living.load(Ordering::Relaxed);
+        header.taken.load(Ordering::Relaxed) >= most
+    }
+
+    fn taken_by(&self, frame: u32, strand: u32) {
         self.header().taken.fetch_add(1, Ordering::AcqRel);
         self.frame(frame).strand.store(strand, Ordering::Relaxed);
-        Some(frame)
     }
 
     fn pop(&self) -> Option<u32> {
@@ -208,9 +233,9 @@ impl Arena {
         }
     }
 
-    fn fresh(&self) -> Option<u32> {
+    fn fresh(&self, times: u64) -> Option<u32> {
         let header = self.header();
-        let most = (header.budget as u64 + header.living.load(Ordering::Relaxed) as u64)
+        let most = (header.budget as u64 * times + header.living.load(Ordering::Relaxed) as u64)
             .min(FRAMES as u64);
         header
             .fresh

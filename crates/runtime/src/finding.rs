@@ -6,6 +6,8 @@ use deadheat_detect::entry::{Entry, PLAIN};
 use hashbrown::HashTable;
 use std_alloc::vec::Vec;
 
+#[cfg(feature = "export")]
+use crate::abi::handler;
 use crate::history::{Record, Touch};
 use crate::intern::StackId;
 use crate::json::Json;
@@ -192,14 +194,33 @@ pub fn report(
     body(&mut line, &mut threads);
     line.end_line();
     threads.push(s.thread);
+    #[cfg(feature = "export")]
+    let turn = handler::asks().then(handler::turn);
     rt.stream.compose(rt, |out| {
+        #[cfg(feature = "export")]
+        if turn.is_some() {
+            handler::ask(out);
+        }
         for thread in threads {
             announce_thread(rt, thread, out);
         }
         out.bytes.extend_from_slice(&line.bytes);
     });
     #[cfg(feature = "export")]
-    crate::abi::api::on_report();
+    if !handler::listening() {
+        crate::abi::api::on_report();
+    }
+    #[cfg(feature = "export")]
+    if turn.is_some() {
+        let reported = handler::told(rt, id, kind);
+        if rt.options.halt_on_error.on() && reported {
+            crate::halt(rt);
+        }
+        return;
+    } else if handler::listening() {
+        // Whoever listens is told; the checker ends the program if it is to end.
+        return;
+    }
     if rt.options.halt_on_error.on() && rt.stream.verdict() {
         crate::halt(rt);
     }

@@ -261,6 +261,14 @@ impl Stream {
         }
     }
 
+    /// Waits for a line from the collector; empty if there is none.
+    pub fn answer(&self) -> Vec<u8> {
+        match self.fd.load(Ordering::Acquire) {
+            fd if fd >= 0 => read_line(fd),
+            _ => Vec::new(),
+        }
+    }
+
     /// No more lines will come. What the collector we started says the exit status must become; none to leave it.
     pub fn finish(&self) -> Option<i32> {
         let fd = self.fd.load(Ordering::Acquire);

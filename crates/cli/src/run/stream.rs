@@ -29,6 +29,8 @@ pub struct Stream {
     pub tap: Option<Sender<String>>,
     /// The headlines of new findings since they were last taken.
     pub news: Vec<String>,
+    /// Whether a handler of the program waits to hear of findings.
+    handler: bool,
 }
 
 impl Stream {
@@ -41,6 +43,7 @@ impl Stream {
             settings: settings.clone(),
             tap: None,
             news: Vec::new(),
+            handler: false,
         }
     }
 
@@ -130,13 +133,23 @@ impl Stream {
 
     /// Takes a line, whoever says it.
     pub fn say(&mut self, text: &str) {
+        if text.ends_with("\"event\":\"handler\"}") {
+            self.handler = true;
+            return;
+        }
         let reply = self.collector.line(text);
+        let mut answer = "s\n".to_string();
         let shown = match reply {
             Reply::NewFinding {
                 id,
                 shown,
                 headline,
             } => {
+                if shown {
+                    let id = id.map_or(0, |id| id.0);
+                    let line = headline.replace(['\n', '\t'], " ");
+                    answer = format!("r{id}\t{}\t{line}\n", kind_in(text));
+                }
                 if shown && !self.settings.on(Key::Quiet) {
                     let number = id.map_or(String::new(), |id| format!(" {}", id.0));
                     say(format_args!("deadheat: finding{number}: {headline}"));
@@ -150,7 +163,14 @@ impl Stream {
             Reply::Options { text } => return self.options(&text),
             Reply::Nothing => true,
         };
-        if self.settings.on(Key::HaltOnError) && text.contains("\"event\":\"finding\"") {
+        if !text.contains("\"event\":\"finding\"") {
+            return;
+        }
+        // A program that only records does not wait for an answer: it hears what there is to hear.
+        let beside = self.tap.is_some();
+        if self.handler && (!beside || answer.starts_with('r')) {
+            let _ = self.socket.write_all(answer.as_bytes()); // a program that is gone needs no answer
+        } else if !self.handler && self.settings.on(Key::HaltOnError) {
             let _ = self.socket.write_all(if shown { b"r" } else { b"s" });
         }
     }
@@ -172,5 +192,24 @@ impl Stream {
         let own = std::env::current_exe().unwrap_or_default();
         let answer = self.settings.runtime_string(&own.to_string_lossy());
         let _ = self.socket.write_all(format!("{answer}\n").as_bytes()); // a program that is gone needs no answer
+    }
+}
+
+/// The kind that a finding's line names.
+fn kind_in(line: &str) -> &str {
+    let key = "\"kind\":\"";
+    let rest = line.find(key).map_or("", |at| &line[at + key.len()..]);
+    rest.split('"').next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::kind_in;
+
+    #[test]
+    fn the_kind_of_a_finding() {
+        let line = r#"{"event":"finding","id":1,"kind":"data-race","accesses":[]}"#;
+        assert_eq!(kind_in(line), "data-race");
+        assert_eq!(kind_in("{}"), "");
     }
 }

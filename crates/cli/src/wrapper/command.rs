@@ -90,6 +90,10 @@ fn instrument(family: Family, line: &CommandLine, runtime: &dyn Runtime, out: &m
         out.push("-g".into());
     }
     out.push("-fno-omit-frame-pointer".into());
+    // Where deadheat.h is, after all folders of the user's.
+    if let Some(dir) = runtime.gcc_specs().parent() {
+        out.extend(["-idirafter".into(), dir.into()]);
+    }
 }
 
 /// What makes an executable carry the runtime.

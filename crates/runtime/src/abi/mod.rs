@@ -5,6 +5,7 @@ pub mod api;
 pub mod atomic;
 pub mod fibers;
 pub mod frames;
+pub mod handler;
 pub mod java;
 pub mod life;
 pub mod own_locks;

@@ -26,7 +26,8 @@ fn became_child(s: &mut Strand, parent: u32) {
         RT.each_lock(&|lock| lock.force_unlock());
         RT.after_fork();
     }
-    record::became_child(s);
+    record::became_child(&RT, s);
+    crate::abi::handler::became_child();
     exit::belong_here();
     s.os.tid = sys::gettid();
     let (me, tid) = (s.thread, s.os.tid);

@@ -363,7 +363,9 @@ interpose! {
             unsafe { make_room(attr) };
         }
         // SAFETY: the program's own call, with our start routine before its.
-        create(&mut call, out, Routine::Posix(start), arg, state == 1, |out, birth| unsafe { real(out, attr, posix_start, birth) })
+        let result = create(&mut call, out, Routine::Posix(start), arg, state == 1, |out, birth| unsafe { real(out, attr, posix_start, birth) });
+        crate::abi::handler::listen_if_wanted();
+        result
     }
 
     unsafe fn pthread_join(handle: usize, out: *mut *mut c_void) -> c_int |call, real| {

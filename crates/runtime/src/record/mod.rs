@@ -135,14 +135,16 @@ pub fn announce(rt: &Runtime, s: &mut Strand) {
     }
 }
 
-/// In the child of a fork: the frames are the parent's, so nothing of what the child does is recorded.
-pub fn became_child(s: &mut Strand) {
+/// In the child of a fork: the frames are the parent's, so the child checks itself, as it would have without a recording. What
+/// its parent's threads did before cannot race with it.
+pub fn became_child(rt: &Runtime, s: &mut Strand) {
     if arena().is_none() {
         return;
     }
     BASE.store(core::ptr::null_mut(), Ordering::Release);
-    if let Some(recorder) = s.recorder() {
-        recorder.deafen();
+    if s.recording() {
+        Recorder::abandon(s);
+        s.table = rt.shadow.table().cast();
     }
 }
 

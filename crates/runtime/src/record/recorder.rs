@@ -60,10 +60,14 @@ pub struct Recorder {
     caller: u32,
     /// Nobody takes what is written: it goes to a frame of our own again and again.
     deaf: bool,
+    /// The frame is one of those kept for acts when accesses are dropped: `end` is where it began, for accesses find no room.
+    for_acts: bool,
     /// Accesses dropped since the last word.
     pub lost: u64,
     pub arena: Arena,
     scratch: *mut u64,
+    /// Where the frame is too full for anything.
+    full: *mut u64,
     places: [u64; PLACES],
     pub filter: [Line; LINES],
 }
@@ -137,6 +141,14 @@ impl Recorder {
         }
     }
 
+    /// The strand goes on without a recorder; its frames are somebody else's.
+    pub fn abandon(s: &mut Strand) {
+        if let Some(recorder) = s.recorder() {
+            recorder.deaf = true;
+        }
+        Recorder::detach(s);
+    }
+
     pub fn strand(&self) -> u32 {
         self.strand
     }
@@ -161,6 +173,7 @@ impl Recorder {
     fn use_words(&mut self, words: *mut u64) {
         self.at = words;
         self.end = words.wrapping_add(FRAME_WORDS - MARGIN);
+        (self.full, self.for_acts) = (self.end, false);
     }
 
     fn enter_frame(&mut self, frame: u32) {
@@ -176,10 +189,25 @@ impl Recorder {
             self.use_words(self.scratch);
             return true;
         }
+        if self.for_acts && self.at < self.full {
+            if must == wait::Must::Write {
+                return true;
+            }
+            // Is the checker near enough again for accesses? One more item must fit: the count of those dropped.
+            if self.arena.is_short() || self.at.wrapping_add(MARGIN) >= self.full {
+                return false;
+            }
+            (self.end, self.for_acts) = (self.full, false);
+            self.tell_lost();
+            return true;
+        }
         match wait::next(self, must) {
-            wait::Got::Frame(frame) => {
+            wait::Got::Frame(frame, for_acts) => {
                 let old = self.frame;
                 self.enter_frame(frame);
+                if for_acts {
+                    (self.end, self.for_acts) = (self.at, true);
+                }
                 self.arena
                     .frame(old)
                     .next

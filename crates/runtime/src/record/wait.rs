@@ -19,7 +19,8 @@ pub enum Must {
 
 /// What came of it.
 pub enum Got {
-    Frame(u32),
+    /// A frame, and whether only acts may be written into it.
+    Frame(u32, bool),
     /// No frame, and no need to wait for one.
     Nothing,
     /// Nobody takes frames any more.
@@ -32,7 +33,7 @@ static GONE: AtomicBool = AtomicBool::new(false);
 /// The first frame of a strand; none if nobody takes any.
 pub fn frame(recorder: &mut Recorder) -> Option<u32> {
     match next(recorder, Must::Write) {
-        Got::Frame(frame) => Some(frame),
+        Got::Frame(frame, _) => Some(frame),
         Got::Nothing | Got::Deaf => None,
     }
 }
@@ -44,12 +45,17 @@ pub fn next(recorder: &mut Recorder, must: Must) -> Got {
     }
     let arena = recorder.arena;
     if let Some(frame) = arena.take_frame(recorder.strand()) {
-        return Got::Frame(frame);
-    }
-    if must == Must::WriteOrDrop && arena.header().flags & DROP != 0 {
-        return Got::Nothing;
+        return Got::Frame(frame, false);
     }
     let header = arena.header();
+    if header.flags & DROP != 0 {
+        if must == Must::WriteOrDrop {
+            return Got::Nothing;
+        }
+        if let Some(frame) = arena.take_kept(recorder.strand()) {
+            return Got::Frame(frame, true);
+        }
+    }
     header.waits.fetch_add(1, Ordering::Relaxed);
     let since = nanoseconds();
     let got = loop {
@@ -61,7 +67,7 @@ pub fn next(recorder: &mut Recorder, must: Must) -> Got {
         }
         header.waiters.fetch_sub(1, Ordering::SeqCst);
         if let Some(frame) = frame {
-            break Got::Frame(frame);
+            break Got::Frame(frame, false);
         }
         if gone(recorder) {
             break Got::Deaf;
