@@ -3,6 +3,7 @@
 
 use deadheat_gpu::check::{self, Options, Scheme};
 use deadheat_gpu::frontend::launch;
+use deadheat_gpu::machine::texture::{Channel, Texels, Texture};
 use deadheat_gpu::machine::{Launch, Loaded, Memory};
 
 const KERNEL: &str = r#"
@@ -53,6 +54,51 @@ $loop:
 }
 "#;
 
+/// What works on more than a lane's registers.
+const TILES: &str = r#"
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p, .param .u32 n, .param .u64 t)
+{
+	.reg .pred %p<3>;
+	.reg .b16 %h<3>;
+	.reg .b32 %r<30>;
+	.reg .f32 %f<30>;
+	.reg .b64 %rd<9>;
+	.shared .align 16 .b8 s[1024];
+	.shared .align 8 .b8 b[8];
+	.loc 1 3 5
+	ld.param.u64 %rd1, [p];
+	ld.param.u64 %rd2, [t];
+	mov.u32 %r1, %tid.x;
+	mul.lo.u32 %r2, %r1, 16;
+	mov.u32 %r3, s;
+	add.u32 %r4, %r3, %r2;
+	cp.async.ca.shared.global [%r4], [%rd1], 16;
+	cp.async.commit_group;
+	cp.async.wait_group 0;
+	mov.u32 %r5, b;
+	mbarrier.init.shared.b64 [%r5], 64;
+	bar.sync 0;
+	mbarrier.arrive.shared.b64 %rd3, [%r5];
+	mbarrier.test_wait.shared.b64 %p1, [%r5], %rd3;
+	tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd2, {%f5, %f6}];
+	tld4.r.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd2, {%f5, %f6}];
+	tex.a1d.v4.s32.f32 {%r6, %r7, %r8, %r9}, [%rd2, {%r1, %f6}];
+	suld.b.2d.v2.b32.clamp {%r6, %r7}, [%rd2, {%r1, %r2}];
+	sust.b.1d.b16.trap [%rd2, {%r1}], {%h1};
+	txq.width.b32 %r6, [%rd2];
+	ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r10, %r11}, [%r4];
+	wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%r12, %r13, %r14, %r15, %r16, %r17, %r18, %r19}, [%r3], 16;
+	mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f7, %f8, %f9, %f10}, {%r12, %r13, %r14, %r15}, {%r10, %r11}, {%f7, %f8, %f9, %f10};
+	cvt.rna.tf32.f32 %r20, %f7;
+	st.global.f32 [%rd1], %f7;
+	ret;
+}
+"#;
+const KERNELS: [&str; 2] = [KERNEL, TILES];
+
 struct Dice(u64);
 
 impl Dice {
@@ -77,7 +123,19 @@ fn swallow(text: &str) {
         };
         let buffer = memory.alloc("buffer", 4096, false).expect("memory");
         let mut params = buffer.to_le_bytes().to_vec();
-        params.extend(3u32.to_le_bytes());
+        params.extend(3u64.to_le_bytes());
+        let object = memory.add_texture(Texture {
+            texels: Texels {
+                base: buffer,
+                size: [32, 16, 2],
+                pitch: 128,
+                slice: 2048,
+                bits: [32, 0, 0, 0],
+                channel: Channel::Float,
+            },
+            ..Texture::default()
+        });
+        params.extend(object.to_le_bytes());
         params.resize(params.len().max(p.param_bytes as usize), 0);
         let l = Launch {
             grid: [2, 1, 1],
@@ -101,22 +159,26 @@ fn swallow(text: &str) {
 
 #[test]
 fn the_kernel_itself_runs() {
-    let memory = Memory::new();
-    let loaded = Loaded::new(KERNEL, &memory).expect("good PTX");
-    assert!(loaded.program("k").is_ok());
-    swallow(KERNEL);
+    for kernel in KERNELS {
+        let memory = Memory::new();
+        let loaded = Loaded::new(kernel, &memory).expect("good PTX");
+        loaded.program("k").expect("good PTX");
+        swallow(kernel);
+    }
 }
 
 #[test]
 fn cut_anywhere() {
-    for n in 0..KERNEL.len() {
-        swallow(&KERNEL[..n]);
+    for kernel in KERNELS {
+        for n in 0..kernel.len() {
+            swallow(&kernel[..n]);
+        }
     }
 }
 
 #[test]
 fn flipped_and_spliced() {
-    let words: Vec<&str> = KERNEL.split_inclusive([' ', '\n', ',', ';']).collect();
+    let words = KERNELS.map(|k| k.split_inclusive([' ', '\n', ',', ';']).collect::<Vec<_>>());
     let odd = [
         "",
         "{",
@@ -136,10 +198,12 @@ fn flipped_and_spliced() {
         "$loop",
         "%tid.x",
         "0f3F800000",
+        "0f7F7FFFFF",
+        "m65535n65535k65535",
     ];
     let mut d = Dice(0x1234_5678_9abc_def1);
-    for _ in 0..4000 {
-        let mut w: Vec<&str> = words.clone();
+    for round in 0..6000 {
+        let mut w: Vec<&str> = words[round % 2].clone();
         for _ in 0..=d.below(3) {
             let k = d.below(w.len());
             match d.below(4) {
@@ -164,8 +228,8 @@ fn flipped_and_spliced() {
 #[test]
 fn bytes_of_any_kind() {
     let mut d = Dice(99);
-    for _ in 0..3000 {
-        let mut b = KERNEL.as_bytes().to_vec();
+    for round in 0..4000 {
+        let mut b = KERNELS[round % 2].as_bytes().to_vec();
         for _ in 0..=d.below(6) {
             let k = d.below(b.len());
             b[k] = d.below(256) as u8;

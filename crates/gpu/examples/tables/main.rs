@@ -1,8 +1,8 @@
 //! `make bench-gpu`: the tables of the GRace paper for its three programs, what checking costs on a suite of OpenCL
 //! kernels, the same kernels under Oclgrind, and what a second core gives. One run, one page.
 //!
-//! `tables [--rounds N] [--only paper|suite|oclgrind|cores] [--results DIR]`, or `tables --repeat KERNEL SCHEME TIMES`
-//! under a profiler.
+//! `tables [--rounds N] [--only paper|suite|oclgrind|cores] [--note TEXT] [--results DIR]`, or
+//! `tables --repeat KERNEL SCHEME TIMES` under a profiler.
 
 mod bench;
 mod measure;
@@ -36,6 +36,9 @@ fn main() {
     let wanted = |part: &str| only.is_none_or(|o| o == part);
     let mut page = report::Page::default();
     report::setup(&mut page, rounds);
+    if let Some(note) = after("--note") {
+        page.line(note);
+    }
     if wanted("paper") {
         paper::tables(&mut page, rounds);
     }

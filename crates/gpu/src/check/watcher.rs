@@ -90,16 +90,17 @@ impl Spare {
     #[inline(always)]
     fn recorded<const W: usize>(&mut self, s: &Shared, phase: u32, a: &Access<'_, W>) -> u64 {
         let mut mask = a.mask;
-        let count = u64::from(mask.count_ones());
+        let count = || u64::from(a.mask.count_ones());
         match s.plan.get(a.pc as usize) {
             Some(Monitor::Never) => {
-                self.spared += count;
+                self.spared += count();
                 return 0;
             }
             Some(&Monitor::Reduced {
                 one_lane,
                 once_per_phase,
             }) => {
+                let count = count();
                 if once_per_phase && self.again(s, phase, a.pc, a.warp, mask) {
                     self.spared += count;
                     return 0;
@@ -219,7 +220,12 @@ impl<const W: usize> Observer<W> for Watcher<W> {
         if mask == 0 {
             return;
         }
-        self.checked += u64::from(mask.count_ones());
+        // Counting bits takes a dozen instructions where the processor is not asked what it can do.
+        self.checked += if mask == u64::MAX >> (64 - W) {
+            W as u64
+        } else {
+            u64::from(mask.count_ones())
+        };
         let scheme = s.options.scheme;
         if shared && scheme != Scheme::Addr {
             self.log.table.push(a, mask, strong);

@@ -283,7 +283,8 @@ pub fn run(o: &RunOptions, library: &Path) -> Result<(Report, i32), ToolError> {
         ));
     }
     run.notes.extend(errors);
-    run.notes.push(format!("{launches} kernel launches"));
+    let s = if launches == 1 { "" } else { "es" };
+    run.notes.push(format!("{launches} kernel launch{s}"));
     Ok((run.report(&o.rules), status.code().unwrap_or(128)))
 }
 

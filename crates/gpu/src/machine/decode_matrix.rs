@@ -14,7 +14,8 @@ fn shape(i: &Instr) -> Option<[usize; 3]> {
     i.mods.iter().find_map(|m| {
         let (a, rest) = m.strip_prefix('m')?.split_once('n')?;
         let (b, c) = rest.split_once('k')?;
-        Some([a.parse().ok()?, b.parse().ok()?, c.parse().ok()?])
+        let n = |s: &str| s.parse::<u16>().ok().map(usize::from);
+        Some([n(a)?, n(b)?, n(c)?])
     })
 }
 

@@ -243,6 +243,9 @@ impl Decoder<'_> {
         };
         let (object, data) = if store { (x, y) } else { (y, x) };
         let (rows, n) = self.vector(i, data, ty, !store)?;
+        if ty.bytes() > 8 || !n.is_power_of_two() || ty.bytes() * u32::from(n) > 16 {
+            return self.fail(i, MISSING);
+        }
         let wanted = usize::from(geometry.dims) + usize::from(geometry.layered);
         let (a, b) = self.object(i, Some(object), Ty::B32, wanted)?;
         let op = SurfOp {

@@ -163,7 +163,8 @@ impl Texture {
             } else {
                 c[k]
             };
-            let x = if x.is_finite() { x } else { 0.0 };
+            // Far outside is far outside.
+            let x = if x.is_nan() { 0.0 } else { x.clamp(-1e9, 1e9) };
             if self.linear || corners {
                 let x = x - 0.5;
                 low[k] = x.floor() as i64;
