@@ -46,7 +46,7 @@ nvidia() {
     [ ! -x "$tools/nvidia/cu13/bin/nvcc" ] || return 0
     echo "setup: installing nvcc, ptxas and the CUDA runtime from PyPI into $tools"
     local packages=()
-    for name in nvcc crt runtime; do packages+=("nvidia-cuda-$name==$version"); done
+    for name in nvcc crt runtime nvrtc; do packages+=("nvidia-cuda-$name==$version"); done
     packages+=("nvidia-nvvm==$version" "nvidia-cuda-cccl==13.3.5.0.6")
     if python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps \
         --target "$tools.new" "${packages[@]}"; then

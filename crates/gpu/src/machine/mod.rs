@@ -1,7 +1,8 @@
 //! The SIMT machine: runs PTX kernels on the CPU, warp by warp, and tells a watcher every access.
 //!
 //! `decode` turns PTX into a `Program`; `grid` runs blocks on all cores; `block` runs warps in turn; `warp` runs
-//! instructions; `alu`, `access`, `swap`, `warpwide` and `builtins` execute them. Nothing here knows what a race is.
+//! instructions; `alu`, `access`, `swap`, `flight`, `mbarrier`, `texture`, `matrix`, `warpwide` and `builtins` execute
+//! them. Nothing here knows what a race is.
 
 pub mod access;
 mod alu;
