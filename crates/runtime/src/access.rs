@@ -1,6 +1,6 @@
 //! Checking one access, or a range of them: the slow path behind every hook.
 
-use deadheat_detect::entry::{self, Entry, MASK, PLAIN, WRITE};
+use deadheat_detect::entry::{self, Entry, LIST, MASK, PLAIN, WRITE};
 
 use crate::cell::{self, Been, Cell, Memo, Races, Right, Step};
 use crate::finding;
@@ -127,7 +127,7 @@ pub unsafe fn unsettled(
     place: Place,
 ) {
     // SAFETY: by the contract.
-    if unsafe { cell::has_list(cell) } {
+    if unsafe { cell::has_own_list(cell) } {
         // SAFETY: by the contract.
         return unsafe { unsettled_slowly(rt, s, addr, cell, need, place) };
     }
@@ -182,6 +182,16 @@ unsafe fn settle_as(s: &mut Strand, addr: usize, cell: *mut Cell, need: u64, sta
         match Shadow::owners(addr, cell).right(addr, s.owner_name) {
             Some(right) if cell::has_table(cell) => {
                 cell::settle_table(cell, right, &s.clock, stamp, need)
+            }
+            Some(right) if cell::has_list(cell) => {
+                let after = cell::settle_listed(cell, right, &mut s.memo, stamp | need);
+                if let Some(word) = after
+                    && need == PLAIN | MASK
+                    && word & LIST != 0
+                {
+                    s.has_read_list(word);
+                }
+                after.is_some()
             }
             Some(Right::Owner) => {
                 cell::settle_own(cell, &s.clock, s.step_base, stamp, need)

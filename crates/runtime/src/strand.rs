@@ -33,7 +33,7 @@ pub const PENDING_COLLECTION: u32 = 2;
 pub const HELD: usize = 16;
 
 /// How many lists a step can know to have read, and which bits of a list's word tell its place among them.
-pub const READ_LISTS: usize = 8;
+pub const READ_LISTS: usize = 32;
 pub const READ_LISTS_SHIFT: u32 = 14;
 
 const SITES: usize = 512;

@@ -95,6 +95,20 @@ pub unsafe fn has_list(cell: *const Cell) -> bool {
     first & LIST != 0 && !table::named_by(first)
 }
 
+/// Does it name a list that is its own?
+///
+/// # Safety
+/// `cell` must be a cell of the shadow.
+#[inline(always)]
+pub unsafe fn has_own_list(cell: *const Cell) -> bool {
+    // SAFETY: by the contract.
+    let first = unsafe { (*cell).first.load(Ordering::Relaxed) };
+    first & LIST != 0
+        && !table::named_by(first)
+        // SAFETY: the word names a list.
+        && unsafe { list::named_by(first) }.sort() == Sort::Own
+}
+
 /// Does the cell name a table?
 ///
 /// # Safety

@@ -24,7 +24,9 @@ use self::list::Sort;
 
 #[cfg(test)]
 pub use self::look::words;
-pub use self::look::{Been, already_recorded, each_entry, has_list, has_table, is_empty};
+pub use self::look::{
+    Been, already_recorded, each_entry, has_list, has_own_list, has_table, is_empty,
+};
 pub use self::memo::{Memo, Words};
 pub use self::quick::{settle_own, settle_shared};
 pub use self::table::settle_table;
@@ -393,6 +395,37 @@ fn record_locked(
             races.count,
         ),
     );
+}
+
+/// Makes the change that the memo knows, if it knows one for what the cell remembers and this access: the first word then.
+/// None if not, with nothing changed. If it does, the step has not been here either: else nothing would have been changed the last time.
+///
+/// # Safety
+/// `cell` must be a cell of the shadow, and the strand at work there by the right that it claims.
+#[inline(always)]
+pub unsafe fn settle_listed(
+    cell: *const Cell,
+    right: Right,
+    memo: &mut Memo,
+    new: u64,
+) -> Option<u64> {
+    // SAFETY: by the contract.
+    let cell = unsafe { &*cell };
+    let first = match right {
+        Right::Owner => cell.first.load(Ordering::Relaxed),
+        Right::Locker => lock(cell),
+    };
+    if first & (LIST | LOCK) == LIST && !table::named_by(first) {
+        // Only common lists are remembered, and they never change.
+        if let Some(after) = memo.recall(Words { first, second: 0 }, new) {
+            cell.set(right, 0, after);
+            return Some(after.first);
+        }
+    }
+    if right == Right::Locker {
+        cell.first.store(first, Ordering::Release);
+    }
+    None
 }
 
 /// The cell has a table: it stays one if the access knows of all that was done to its parts.
