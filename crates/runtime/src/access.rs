@@ -101,6 +101,7 @@ unsafe fn first_touch(
     place: Place,
 ) {
     s.enter();
+    s.needs_floor(rt);
     let seq = s.number(rt, place);
     let new = Entry(entry::stamp(s.slot, seq) | need);
     // SAFETY: by the contract, and we are inside.
@@ -194,11 +195,11 @@ unsafe fn settle_as(s: &mut Strand, addr: usize, cell: *mut Cell, need: u64, sta
                 after.is_some()
             }
             Some(Right::Owner) => {
-                cell::settle_own(cell, &s.clock, s.step_base, stamp, need)
+                cell::settle_own(cell, &s.step(), stamp, need)
                     || cell::settle_both(cell, Right::Owner, s, stamp, need)
             }
             Some(Right::Locker) => {
-                cell::settle_shared(cell, &s.clock, s.step_base, stamp, need)
+                cell::settle_shared(cell, &s.step(), stamp, need)
                     || cell::settle_both(cell, Right::Locker, s, stamp, need)
             }
             None => false,
@@ -305,6 +306,7 @@ unsafe fn judge(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Cell, new:
         clock,
         memo,
         races,
+        floor,
         ..
     } = s;
     let step = Step {
@@ -312,6 +314,7 @@ unsafe fn judge(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Cell, new:
         span: *step_span,
         slot: *slot,
         clock,
+        floor: &floor.clock,
     };
     history.at_work.begin(addr);
     if owners.is_own(addr, step.slot) {

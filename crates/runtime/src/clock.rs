@@ -7,11 +7,13 @@
 //! comparison with a cell's word tells whether that access is covered; the hooks in assembler do so too, and find
 //! the components by [`Clock::WORDS`] and [`Clock::LEN`].
 
+use core::sync::atomic::Ordering;
+
 use deadheat_detect::entry::{self, Entry, SEQ_MAX};
 use std_alloc::vec::Vec;
 
 /// All bits below the number.
-const BELOW: u64 = (1 << entry::SEQ_SHIFT) - 1;
+pub const BELOW: u64 = (1 << entry::SEQ_SHIFT) - 1;
 /// Shortest length of components that are not none: a power of two, so that of two slots below the length the bits of both
 /// together are below it too.
 const SHORTEST: usize = 8;
@@ -65,15 +67,54 @@ impl Clock {
     fn put(&mut self, words: Vec<u64>) {
         let mut words = core::mem::ManuallyDrop::new(words);
         self.words = words.as_mut_ptr();
-        self.len = words.len();
         self.room = words.capacity();
+        core::sync::atomic::fence(Ordering::Release);
+        self.len = words.len();
     }
 
+    /// The old components stay where they are for good: another strand may be looking at them ([`Self::lower`]). They
+    /// double each time, so all of them together are no more than the new ones.
     #[cold]
     fn lengthen(&mut self, len: usize) {
-        let mut words = self.take();
+        let mut words = self.words().to_vec();
         words.resize(len.next_power_of_two().max(SHORTEST), 0);
+        // The length must not be seen before the components are.
         self.put(words);
+    }
+
+    /// Lowers `words`, one for each slot, to what another strand's clock has, but for its own slot `but`. It may be
+    /// changing meanwhile: since components only grow, what is seen is known to it from now on.
+    ///
+    /// # Safety
+    /// The clock must live, be a strand's, and have been changed by nothing but [`Self::set`] and [`Self::join`] since
+    /// others could see it.
+    pub unsafe fn lower(clock: *const Clock, words: &mut [u64], but: u16) {
+        // SAFETY: by the contract; the length is read first, and the components are never freed.
+        unsafe {
+            let len = core::ptr::read_volatile(&raw const (*clock).len);
+            core::sync::atomic::fence(Ordering::Acquire);
+            let theirs = core::ptr::read_volatile(&raw const (*clock).words);
+            for (slot, word) in words.iter_mut().enumerate() {
+                if slot != but as usize {
+                    let known = if slot < len {
+                        core::ptr::read_volatile(theirs.add(slot))
+                    } else {
+                        0
+                    };
+                    *word = (*word).min(known);
+                }
+            }
+        }
+    }
+
+    /// Knows all that these components say, too.
+    pub fn raise(&mut self, words: &[u64]) {
+        if words.len() > self.len {
+            self.lengthen(words.len());
+        }
+        for (mine, &theirs) in self.words_mut().iter_mut().zip(words) {
+            *mine = (*mine).max(theirs);
+        }
     }
 
     #[inline(always)]

@@ -25,6 +25,7 @@ pub mod collect;
 pub mod deadlock;
 pub mod exempt;
 pub mod finding;
+pub mod floor;
 pub mod heap;
 pub mod history;
 pub mod intern;

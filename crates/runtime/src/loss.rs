@@ -17,15 +17,18 @@ pub enum Loss {
     Findings,
     /// More lock orders than are kept or looked through.
     LockOrder,
+    /// A thread went on although a join had not succeeded.
+    BrokenJoin,
 }
 
-const ALL: [Loss; 6] = [
+const ALL: [Loss; 7] = [
     Loss::SharedSlot,
     Loss::DeepStack,
     Loss::NoShadow,
     Loss::History,
     Loss::Findings,
     Loss::LockOrder,
+    Loss::BrokenJoin,
 ];
 
 impl Loss {
@@ -41,6 +44,9 @@ impl Loss {
             Loss::History => "accesses whose call stack had to be forgotten to keep memory bounded",
             Loss::LockOrder => {
                 "orders of two locks that were not searched for cycles because there are too many"
+            }
+            Loss::BrokenJoin => {
+                "times a thread went on out of a pthread_join that had not succeeded (its races with what all others knew may not be seen)"
             }
             Loss::Findings => "findings beyond the largest number that is kept",
         }

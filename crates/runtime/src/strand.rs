@@ -12,6 +12,7 @@ use std_alloc::vec::Vec;
 use crate::callstack::{self, CALLS, Call, Frame};
 use crate::cell::{Memo, Races, Step};
 use crate::clock::Clock;
+use crate::floor::Floor;
 use crate::history::{self, CHUNK, Chunk, Place, Record, SlotHistory, SyncEvent, Touch};
 use crate::intern::{LockSetId, StackId};
 use crate::locks::{HeldLock, Mode};
@@ -145,6 +146,8 @@ pub struct Strand {
     asked: u32,
     /// What became of cells lately.
     pub memo: Memo,
+    /// What no cell needs to remember.
+    pub floor: Floor,
     /// What the access under way races with.
     pub races: Races,
     vars: [Option<&'static SyncVar>; VARS],
@@ -248,6 +251,7 @@ impl Strand {
             held_next: 0,
             asked: 0,
             memo: Memo::new(),
+            floor: Floor::new(),
             races: Races::NONE,
             vars: [None; VARS],
             lock_steps: [NO_LOCK_STEP; LOCK_STEPS],
@@ -381,6 +385,7 @@ impl Strand {
             span: self.step_span,
             slot: self.slot,
             clock: &self.clock,
+            floor: &self.floor.clock,
         }
     }
 

@@ -24,7 +24,7 @@
 //!
 //! A thread itself is forgotten when it has ended, nobody can join it, and nothing that a report may show names it.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use std_alloc::boxed::Box;
 use std_alloc::collections::BTreeMap;
@@ -83,6 +83,8 @@ pub struct Thread {
     pub handle: usize,
     /// The strand while it runs.
     pub strand: *mut Strand,
+    /// It waits for the end of that one, and for nothing else.
+    pub waits_for: Option<ThreadId>,
     /// All that it knew at its end, for who joins it.
     end: Clock,
     /// A slot of its own and what its creator knew, until it begins.
@@ -95,6 +97,11 @@ pub struct Thread {
 }
 
 impl Thread {
+    /// Until it begins: what its creator knew, its slot, and the last number there.
+    pub fn before_it_began(&self) -> (&Clock, u16, u64) {
+        (&self.start, self.slot, self.seq)
+    }
+
     /// It runs, or will, or can be joined.
     fn in_use(&self) -> bool {
         self.life != Life::Finished || self.fate == Fate::Joinable && self.sort == Sort::Thread
@@ -168,6 +175,8 @@ pub struct Threads {
     slots: Locked<Slots>,
     /// What is remembered of threads, in bytes.
     bytes: AtomicU64,
+    /// The program has handlers for signals.
+    handlers: AtomicBool,
 }
 
 /// How many finished slots a creation looks at, the latest first: before it takes one that is open to anybody, and
@@ -190,7 +199,17 @@ impl Threads {
                 open: Vec::new(),
             }),
             bytes: AtomicU64::new(0),
+            handlers: AtomicBool::new(false),
         }
+    }
+
+    /// From now on a thread that waits may do something before the wait is over.
+    pub fn handlers_exist(&self) {
+        self.handlers.store(true, Ordering::Relaxed);
+    }
+
+    pub fn has_handlers(&self) -> bool {
+        self.handlers.load(Ordering::Relaxed)
     }
 
     /// A slot for a strand that knows `clock`, and its last number there.
@@ -281,6 +300,7 @@ impl Threads {
             announced: false,
             handle: 0,
             strand: core::ptr::null_mut(),
+            waits_for: None,
             end: Clock::new(),
             slot,
             seq,

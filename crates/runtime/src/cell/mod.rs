@@ -123,6 +123,8 @@ pub struct Step<'a> {
     pub span: u64,
     pub slot: u16,
     pub clock: &'a Clock,
+    /// What every strand knows ([`crate::floor`]): no cell needs it.
+    pub floor: &'a Clock,
 }
 
 impl Step<'_> {
@@ -197,7 +199,7 @@ fn judge(old: Entry, step: &Step, new: Entry, whole: Entry, races: &mut Races) -
         // The race is told; from here on the newer access stands for both, if it touches as much.
         covered = true;
     }
-    if entry::subsumes(whole, old, covered) {
+    if entry::subsumes(whole, old, covered) || step.floor.covers_word(old.0) {
         Fate::Gone
     } else {
         Fate::Stays

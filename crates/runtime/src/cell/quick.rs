@@ -4,7 +4,7 @@
 //! | the cell has | it becomes |
 //! |---|---|
 //! | an entry of the same number and kind | that entry with more bytes |
-//! | an entry that the new one subsumes | the new one in its place |
+//! | an entry that the new one subsumes, or of two that it does not, one that all strands know | the new one in its place |
 //! | an entry of the same step and kind that is neither | left to [`super::settle_both`] |
 //! | none of these | left to [`super::record`] |
 //!
@@ -14,25 +14,18 @@ use core::sync::atomic::Ordering;
 
 use deadheat_detect::entry::{LIST, LOCK, MASK, PLAIN, WHAT, WRITE};
 
-use super::{Cell, lock};
-use crate::clock::Clock;
+use super::{Cell, Step, lock};
 
 /// The caller owns the page.
 ///
 /// # Safety
 /// `cell` must be a cell of the shadow in a page of the strand with this clock, which is at work there.
 #[inline(always)]
-pub unsafe fn settle_own(
-    cell: *const Cell,
-    clock: &Clock,
-    step_base: u64,
-    stamp: u64,
-    need: u64,
-) -> bool {
+pub unsafe fn settle_own(cell: *const Cell, step: &Step, stamp: u64, need: u64) -> bool {
     // SAFETY: by the contract.
     let cell = unsafe { &*cell };
     let first = cell.first.load(Ordering::Relaxed);
-    first & (LIST | LOCK) == 0 && settle::<false>(cell, first, clock, step_base, stamp, need)
+    first & (LIST | LOCK) == 0 && settle::<false>(cell, first, step, stamp, need)
 }
 
 /// The page is shared: the cell is locked meanwhile.
@@ -40,20 +33,14 @@ pub unsafe fn settle_own(
 /// # Safety
 /// `cell` must be a cell of the shadow in a shared page, and the strand with this clock at work there.
 #[inline(never)]
-pub unsafe fn settle_shared(
-    cell: *const Cell,
-    clock: &Clock,
-    step_base: u64,
-    stamp: u64,
-    need: u64,
-) -> bool {
+pub unsafe fn settle_shared(cell: *const Cell, step: &Step, stamp: u64, need: u64) -> bool {
     // SAFETY: by the contract.
     let cell = unsafe { &*cell };
     if cell.first.load(Ordering::Relaxed) & LIST != 0 {
         return false;
     }
     let first = lock(cell);
-    let done = first & LIST == 0 && settle::<true>(cell, first, clock, step_base, stamp, need);
+    let done = first & LIST == 0 && settle::<true>(cell, first, step, stamp, need);
     if !done {
         cell.first.store(first, Ordering::Release);
     }
@@ -62,16 +49,9 @@ pub unsafe fn settle_shared(
 
 /// `first` is the cell's first word, without the lock.
 #[inline(always)]
-fn settle<const LOCKED: bool>(
-    cell: &Cell,
-    first: u64,
-    clock: &Clock,
-    step_base: u64,
-    stamp: u64,
-    need: u64,
-) -> bool {
+fn settle<const LOCKED: bool>(cell: &Cell, first: u64, step: &Step, stamp: u64, need: u64) -> bool {
     let second = cell.second.load(Ordering::Relaxed);
-    if !clock.covers_word(first) || !clock.covers_word(second) {
+    if !step.clock.covers_word(first) || !step.clock.covers_word(second) {
         return false;
     }
     let new = stamp | need;
@@ -94,10 +74,14 @@ fn settle<const LOCKED: bool>(
     }
     // Both happened before: what the new entry subsumes is a question of what they are.
     let more = !need & WHAT;
-    let (first_goes, second_goes) = (first & more == 0, second & more == 0);
+    let (mut first_goes, mut second_goes) = (first & more == 0, second & more == 0);
+    if !first_goes && !second_goes {
+        first_goes = step.floor.covers_word(first);
+        second_goes = step.floor.covers_word(second);
+    }
     let writes = need & WRITE != 0;
     let kin =
-        |old: u64| old >= step_base && old <= stamp | WHAT && (old ^ need) & (PLAIN | WRITE) == 0;
+        |old: u64| old >= step.base && old <= stamp | WHAT && (old ^ need) & (PLAIN | WRITE) == 0;
     if (!first_goes && kin(first)) || (!second_goes && kin(second)) {
         return false;
     }

@@ -7,6 +7,8 @@ use deadheat_trace::generate::Rng;
 
 use super::*;
 
+static NOTHING: Clock = Clock::new();
+
 /// What a cell stands for.
 #[derive(Default)]
 struct Model {
@@ -149,13 +151,17 @@ impl Mind {
 unsafe fn settle(cell: &Cell, right: Right, step: &Step, new: Entry) -> bool {
     let mut clock = step.clock.clone();
     clock.set(step.slot, u64::MAX);
+    let own = Step {
+        clock: &clock,
+        ..*step
+    };
     let (stamp, need) = (new.0 & !entry::WHAT, new.0 & entry::WHAT);
     // SAFETY: a cell of the test's own.
     unsafe {
         match right {
             _ if has_table(cell) => settle_table(cell, right, &clock, stamp, need),
-            Right::Owner => settle_own(cell, &clock, step.base, stamp, need),
-            Right::Locker => settle_shared(cell, &clock, step.base, stamp, need),
+            Right::Owner => settle_own(cell, &own, stamp, need),
+            Right::Locker => settle_shared(cell, &own, stamp, need),
         }
     }
 }
@@ -274,6 +280,7 @@ fn one(
         span,
         slot: *slot,
         clock,
+        floor: &NOTHING,
     };
     let need = new.0 & entry::WHAT;
     let known = twins
@@ -458,6 +465,7 @@ fn lockers_lose_nothing_to_each_other() {
                             span: 1 << entry::SEQ_SHIFT,
                             slot,
                             clock: &mind.clock,
+                            floor: &NOTHING,
                         };
                         let mut races = Races::NONE;
                         let new = read(slot, last);

@@ -12,6 +12,7 @@ use crate::abi::tls;
 use crate::access::leave;
 use crate::interpose;
 use crate::interpose::{Call, exit};
+use crate::loss::Loss;
 use crate::runtime::RT;
 use crate::signal_state::{CONTEXT_WORDS, INFO_WORDS, Kept, Running};
 use crate::strand::{PENDING_SIGNAL, Strand};
@@ -244,6 +245,9 @@ unsafe fn run(
         signal,
         unsafe_call: (0, 0),
     };
+    if RT.threads.with(s.thread, |t| t.waits_for.is_some()) {
+        RT.losses.count(Loss::BrokenJoin);
+    }
     // The collector may be looking at them.
     RT.threads.unseen(|| s.handlers.push(running));
     leave(s);
@@ -335,6 +339,10 @@ unsafe fn install(
         let watched = RT.started.load(Ordering::Acquire) && FATAL.contains(&signal);
         let ours = theirs.handler != SIG_IGN && (theirs.handler != SIG_DFL || watched);
         let (handler, flags, mask) = (theirs.handler, theirs.flags, theirs.mask[0]);
+        // Faults do not come to a thread that waits.
+        if handler != SIG_IGN && handler != SIG_DFL && !FAULTS.contains(&signal) {
+            RT.threads.handlers_exist();
+        }
         // Before it is installed, since the signal may come at once.
         wanted.flags.store(flags, Ordering::Relaxed);
         wanted.mask.store(mask, Ordering::Relaxed);

@@ -17,6 +17,7 @@ use crate::intern::StackId;
 use crate::interpose;
 use crate::interpose::{Call, cancel, thread_memory};
 use crate::json::Json;
+use crate::loss::Loss;
 use crate::misuse::{self, Line};
 use crate::record::{self, acts};
 use crate::runtime::RT;
@@ -248,6 +249,7 @@ pub(crate) fn join(
     let waits = forever && running;
     if let (true, Some(id)) = (waits, thread) {
         RT.waits.begin(&RT, s, For::End(id), at);
+        RT.threads.with(s.thread, |t| t.waits_for = Some(id));
     }
     leave(s);
     let result = if waits {
@@ -261,6 +263,7 @@ pub(crate) fn join(
     s.enter();
     if waits {
         RT.waits.end(s);
+        joining_ends(s, result == 0);
     }
     if let (0, Some(thread)) = (result, thread) {
         RT.threads.join(&RT, s, thread);
@@ -270,10 +273,18 @@ pub(crate) fn join(
     result
 }
 
+fn joining_ends(s: &mut Strand, succeeded: bool) {
+    RT.threads.with(s.thread, |t| t.waits_for = None);
+    if !succeeded {
+        RT.losses.count(Loss::BrokenJoin);
+    }
+}
+
 unsafe extern "C" fn join_cancelled(_: *mut c_void) {
     if let Some(s) = tls::me() {
         s.enter();
         RT.waits.end(s);
+        joining_ends(s, false);
         leave(s);
     }
 }
