@@ -125,6 +125,8 @@ pub struct Footprint {
     pages: HashMap<u64, Box<Page>>,
     /// The kernel has fences, so a flag may order what it did.
     pub fences: bool,
+    /// Fences that reach the host: it may be told by a flag, too.
+    pub tells_host: bool,
 }
 
 impl Footprint {

@@ -22,7 +22,7 @@ mod watcher;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use crate::machine::program::{BarMode, Kind, NONE, Strength};
+use crate::machine::program::{BarMode, Kind, NONE, Scope, Strength};
 use crate::machine::{self, Blind, Launch, LaunchError, Memory, Outcome, Program};
 
 pub use footprint::Footprint;
@@ -206,6 +206,14 @@ pub fn run_traced(
     let checked = sized(program, memory, launch, options, plan, Some(&all), output)?;
     let mut foot = all.into_inner().unwrap_or_default();
     foot.fences = has_fences(program);
+    foot.tells_host = program.ops.iter().any(|o| match o.kind {
+        Kind::Fence(s) => s == Scope::Sys,
+        Kind::St { strength, .. } | Kind::Atom { strength, .. } => matches!(
+            strength,
+            Strength::Release(Scope::Sys) | Strength::AcqRel(Scope::Sys)
+        ),
+        _ => false,
+    });
     Ok((checked, foot))
 }
 

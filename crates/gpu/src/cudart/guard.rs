@@ -127,13 +127,13 @@ pub fn close<'a>(work: impl Iterator<Item = &'a Footprint>) {
             }
         }
     }
+    if !pages.is_empty() && !machine::ready() {
+        pages.clear();
+    }
     for c in &old {
         if !pages.contains_key(&c.page) {
             protect(c.page, libc::PROT_READ | libc::PROT_WRITE);
         }
-    }
-    if pages.is_empty() || !machine::ready() {
-        return;
     }
     for (page, written) in pages {
         let protection = if written {
@@ -142,10 +142,11 @@ pub fn close<'a>(work: impl Iterator<Item = &'a Footprint>) {
             libc::PROT_READ
         };
         protect(page, protection);
+        let before = old.iter().find(|c| c.page == page);
         g.closed.push(Closed {
             page,
             protection,
-            stops: 0,
+            stops: before.map_or(0, |c| c.stops),
         });
     }
 }
@@ -154,26 +155,21 @@ pub fn close<'a>(work: impl Iterator<Item = &'a Footprint>) {
 /// page is to be closed again.
 fn stopped(addr: u64, writes: bool, pc: u64) -> Option<bool> {
     let page = addr / PAGE * PAGE;
-    let again = {
-        let mut g = GUARD.lock().ok()?;
-        let managed = g.blocks.iter().any(|b| (b.0..b.0 + b.1).contains(&addr));
-        if !managed {
-            return None;
-        }
-        protect(page, libc::PROT_READ | libc::PROT_WRITE);
-        match g.closed.iter_mut().find(|c| c.page == page) {
-            // Another thread has opened it.
-            None => return Some(false),
-            Some(c) => {
-                c.stops += 1;
-                c.stops < MOST_STOPS
-            }
-        }
-    };
+    let inside = |b: &(u64, u64)| (b.0..b.0 + b.1).contains(&addr);
+    if !GUARD.lock().ok()?.blocks.iter().any(inside) {
+        return None;
+    }
     let mut foot = Footprint::default();
     foot.range(addr, 1, if writes { Touch::Write } else { Touch::Read });
     ops::host_touches(pc, &foot);
-    Some(again)
+    let mut g = GUARD.lock().ok()?;
+    protect(page, libc::PROT_READ | libc::PROT_WRITE);
+    // Nothing to close again if the host has just been told that the work is done, or another thread opened all.
+    let c = g.closed.iter_mut().find(|c| c.page == page);
+    Some(c.is_some_and(|c| {
+        c.stops += 1;
+        c.stops < MOST_STOPS
+    }))
 }
 
 /// The instruction is over.

@@ -222,8 +222,14 @@ pub fn host_touches(pc: u64, foot: &Footprint) {
 fn host(what: Option<&'static str>, stack: &[u64], foot: &Footprint) {
     let Ok(mut s) = OPS.lock() else { return };
     let mut found = Vec::new();
+    let mut told = Vec::new();
     for old in s.live.iter().filter(|o| !s.order.host_knows(&o.stamp)) {
         for m in foot.meetings(&old.foot, 4) {
+            // A flag: whoever sees it may use what was written before it.
+            if what.is_none() && old.foot.tells_host && m.theirs.0 == Touch::StrongWrite {
+                told.push(old.stamp.clone());
+                continue;
+            }
             let mine = Side {
                 who: match what {
                     Some(f) => format!("the host ({f})"),
@@ -263,6 +269,10 @@ fn host(what: Option<&'static str>, stack: &[u64], foot: &Footprint) {
                 ),
             ));
         }
+    }
+    if !told.is_empty() {
+        told.iter().for_each(|stamp| s.order.learn_of(stamp));
+        s.sweep();
     }
     tell(&mut s, found);
 }

@@ -151,6 +151,14 @@ impl Order {
         self.host.join(event);
     }
 
+    /// The host has been told of an operation by what it wrote.
+    pub fn learn_of(&mut self, op: &Stamp) {
+        self.host.join(&op.start);
+        if self.host.get(op.stream) < op.tick {
+            self.host.set(op.stream, op.tick);
+        }
+    }
+
     /// The host has waited for a stream.
     pub fn synchronize(&mut self, s: StreamId) {
         let c = self.start(s);
