@@ -11,7 +11,7 @@ TESTING  := CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=line-tables-on
 BROWSER  := command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null
 
 .DEFAULT_GOAL := build
-.PHONY: help build demo install uninstall test check format lint tests-build unit ui ui-rust self-check docs
+.PHONY: help build demo install uninstall test check format lint tests-build unit fuzz ui ui-rust self-check docs
 .PHONY: bench bench-quick bench-gpu real-programs rust-suites kills soak setup clean
 
 help: ## list the targets
@@ -48,10 +48,10 @@ uninstall: ## remove what install put there
 	rm -f $(PREFIX)/share/fish/vendor_completions.d/deadheat.fish
 
 test: ## install what the tests need, then formatting, lints and all tests, with the time each took
-	@scripts/phases.sh setup format lint tests-build unit ui ui-rust self-check
+	@scripts/phases.sh setup format lint tests-build unit fuzz ui ui-rust self-check
 
 check: ## all tests, without installing anything
-	@scripts/phases.sh tests-build unit ui ui-rust self-check
+	@scripts/phases.sh tests-build unit fuzz ui ui-rust self-check
 
 setup: ## install what the tests need
 	@scripts/setup.sh test
@@ -59,6 +59,7 @@ setup: ## install what the tests need
 format: ## compare the formatting with rustfmt's
 	cargo fmt --all --check
 	cargo fmt --manifest-path $(RUNTIME) --check
+	cargo fmt --manifest-path crates/trace/fuzz/Cargo.toml --check
 
 lint: ## clippy in every shape of the code, warnings denied
 	$(TESTING) cargo clippy --workspace --all-targets --locked -- -D warnings
@@ -73,6 +74,9 @@ tests-build: ## compile all tests, and the command and the runtime that they use
 unit: ## the tests of all crates, but for the programs in tests/ui
 	@$(BROWSER) || echo "No Chromium here, so the test of the HTML report is left out."
 	@$(BROWSER) || export DEADHEAT_NO_BROWSER=1; set -x; $(TESTING) cargo test --workspace --locked --lib --bins --examples --test '[!u]*' --test 'u[!i]*' -- --quiet
+
+fuzz: ## a short run of the fuzz targets: the readers of traces
+	$(TESTING) scripts/fuzz.sh
 
 ui: tests-build ## the programs in tests/ui, with both compilers, and random ones
 	$(TESTING) DEADHEAT_BIN=$(abspath $(TARGET)/debug/deadheat) cargo test --workspace --locked --test ui
