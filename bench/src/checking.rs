@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use deadheat_pipeline::{Across, DetectorKind, Settings, check};
+use deadheat_gpu_engine::{Gpu, Limits};
+use deadheat_pipeline::sequence::Passed;
+use deadheat_pipeline::{Across, DetectorKind, Settings, check_with};
 use deadheat_trace::file::Reader;
 use deadheat_trace::std_format;
 use serde_json::{Value, json};
@@ -32,6 +34,8 @@ struct Way {
     detectors: Vec<DetectorKind>,
     across: Across,
     checkers: usize,
+    /// On the GPU, which is timed by the clock.
+    gpu: bool,
 }
 
 /// One program's figures.
@@ -55,17 +59,16 @@ pub struct Checking {
 }
 
 /// Records and checks every kernel among the programs.
-pub fn run(layout: &Layout, programs: &[Program], threads: u32, quick: bool) -> Result<Checking> {
-    let ways = ways();
+///
+/// Always with the small sizes: a speed does not need a long recording, and the slowest of the detectors would take
+/// minutes for each of the long ones.
+pub fn run(layout: &Layout, programs: &[Program], threads: u32) -> Result<Checking> {
+    let gpu = gpu();
+    let ways = ways(gpu.as_ref());
     let mut rows = Vec::new();
     for program in programs.iter().filter(|p| p.kind == Kind::Kernel) {
         eprintln!("bench: checking a recording of {}", program.name);
-        let size = if quick {
-            program.quick_size
-        } else {
-            program.valgrind_size
-        };
-        let trace = record(layout, program, size, threads)?;
+        let trace = record(layout, program, program.quick_size, threads)?;
         let mut row = Row {
             program: program.name,
             accesses: 0,
@@ -75,7 +78,7 @@ pub fn run(layout: &Layout, programs: &[Program], threads: u32, quick: bool) -> 
             rapid: None,
         };
         for way in &ways {
-            let (seconds, passed) = measure(&trace, way)?;
+            let (seconds, passed) = measure(&trace, way, gpu.as_ref())?;
             (row.accesses, row.acts) = (passed.accesses, passed.acts);
             row.speeds
                 .push(passed.accesses as f64 / 1e6 / seconds.max(1e-9));
@@ -89,12 +92,27 @@ pub fn run(layout: &Layout, programs: &[Program], threads: u32, quick: bool) -> 
     Ok(Checking { ways, rows })
 }
 
-fn ways() -> Vec<Way> {
+/// The GPU, or software that stands in for one.
+fn gpu() -> Option<Gpu> {
+    match Gpu::open() {
+        Ok(gpu) => {
+            eprintln!("bench: the kernels run on {}", gpu.name());
+            Some(gpu)
+        }
+        Err(error) => {
+            eprintln!("bench: {error}; its columns are left out");
+            None
+        }
+    }
+}
+
+fn ways(gpu: Option<&Gpu>) -> Vec<Way> {
     let one = |name, kind, across, checkers| Way {
         name,
         detectors: vec![kind],
         across,
         checkers,
+        gpu: false,
     };
     let fast = DetectorKind::FastTrack;
     let mut ways = vec![
@@ -109,6 +127,18 @@ fn ways() -> Vec<Way> {
     ] {
         ways.push(one(name, kind, Across::Frames, 1));
         ways.push(one("on two", kind, Across::Frames, 2));
+    }
+    if gpu.is_some() {
+        for (name, kind) in [
+            ("GPU: FT", DetectorKind::FastTrack),
+            ("GPU: Goldil.", DetectorKind::Goldilocks),
+            ("GPU: Eraser", DetectorKind::Eraser),
+        ] {
+            ways.push(Way {
+                gpu: true,
+                ..one(name, kind, Across::Frames, 1)
+            });
+        }
     }
     ways
 }
@@ -148,8 +178,8 @@ fn record(layout: &Layout, program: &Program, size: u64, threads: u32) -> Result
     Ok(trace)
 }
 
-/// Seconds of the processor with one checker (all on one thread), of the clock with several.
-fn measure(trace: &Path, way: &Way) -> Result<(f64, deadheat_pipeline::sequence::Passed)> {
+/// Seconds of the processor with one checker (all on one thread), of the clock with several or on the GPU.
+fn measure(trace: &Path, way: &Way, gpu: Option<&Gpu>) -> Result<(f64, Passed)> {
     let mut reader =
         Reader::open(trace).map_err(|e| Error::new(format!("{}: {e}", trace.display())))?;
     let settings = Settings {
@@ -158,10 +188,17 @@ fn measure(trace: &Path, way: &Way) -> Result<(f64, deadheat_pipeline::sequence:
         across: way.across,
         skip_atomics: false,
     };
+    let other = match gpu.filter(|_| way.gpu) {
+        Some(gpu) => Some(
+            deadheat_gpu_engine::engine(gpu, &settings, Limits::default())
+                .map_err(|error| Error::new(error.to_string()))?,
+        ),
+        None => None,
+    };
     let (clock, processor) = (Instant::now(), thread_seconds());
-    let summary = check(&mut reader, &settings, &mut |_: &str| ());
-    let seconds = match way.checkers {
-        1 => thread_seconds() - processor,
+    let summary = check_with(&mut reader, &settings, other, &mut |_: &str| ());
+    let seconds = match (way.checkers, way.gpu) {
+        (1, false) => thread_seconds() - processor,
         _ => clock.elapsed().as_secs_f64(),
     };
     Ok((seconds, summary.passed))
@@ -247,7 +284,7 @@ impl Checking {
                     let names: Vec<&str> = way.detectors.iter().map(|kind| kind.name()).collect();
                     json!({
                         "detectors": names, "checkers": way.checkers,
-                        "frames_alone": way.across == Across::Nothing, "million_accesses_per_second": speed,
+                        "frames_alone": way.across == Across::Nothing, "gpu": way.gpu, "million_accesses_per_second": speed,
                     })
                 })
                 .collect();

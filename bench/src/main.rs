@@ -10,7 +10,8 @@ use deadheat_bench::tool::Tool;
 use deadheat_bench::{checking, micro, packages, real, results, setup, soak, table};
 
 /// What stands over the table of checking.
-const CHECKING: &str = "Checking recordings, millions of accesses per second: of the processor on one core, of the clock on two.\n\
+const CHECKING: &str = "Checking recordings (always the small sizes), millions of accesses per second: of the processor on one core, of the\n\
+    clock on two and on the GPU, or the software that stands in for one.\n\
     B/1000 is bytes of the recording for 1000 accesses; RAPID is its HB engine on the same execution, in millions of\n\
     its events per second, where RAPID_HOME names it and the recording is small.\n\n";
 
@@ -35,7 +36,7 @@ fn run(args: &Args) -> Result<u8> {
         Mode::Table => measure(&layout, args),
         Mode::Checking => {
             packages::ensure(&[Tool::Native], false)?;
-            let table = checking::run(&layout, &args.programs, args.threads, args.quick)?;
+            let table = checking::run(&layout, &args.programs, args.threads)?;
             print!("{CHECKING}{}", table.render());
             Ok(0)
         }
@@ -78,12 +79,7 @@ fn measure(layout: &Layout, args: &Args) -> Result<u8> {
         print!("{text}");
     }
     let checking = if args.tools.contains(&Tool::Deadheat) && !args.programs.is_empty() {
-        Some(checking::run(
-            layout,
-            &args.programs,
-            args.threads,
-            args.quick,
-        )?)
+        Some(checking::run(layout, &args.programs, args.threads)?)
     } else {
         None
     };
