@@ -6,6 +6,7 @@
 mod atomics;
 mod channels;
 mod crates;
+mod handler;
 mod hidden;
 mod locks;
 mod memory;
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
         atomics::CASES,
         memory::CASES,
         crates::CASES,
+        handler::CASES,
     ]
     .into_iter()
     .flatten()
