@@ -85,7 +85,7 @@ ui-rust: tests-build ## the Rust programs in tests/rust, right and racy, under c
 	$(TESTING) DEADHEAT_BIN=$(abspath $(TARGET)/debug/deadheat) cargo test --workspace --locked --test ui_rust --test ui_cargo
 
 self-check: tests-build ## Deadheat's own tests with threads, under cargo deadheat
-	$(abspath $(TARGET)/debug/deadheat) cargo test --locked -p deadheat-rust --lib
+	$(TESTING) $(abspath $(TARGET)/debug/deadheat) cargo test --locked -p deadheat-rust -p deadheat-pipeline --lib --test engine
 
 docs: build ## write the pages that are made from the code
 	$(DEADHEAT) options-page > docs/options.md
