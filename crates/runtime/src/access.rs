@@ -264,6 +264,29 @@ pub unsafe fn record(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Cell,
     }
 }
 
+/// The same, the short way if that will do.
+///
+/// # Safety
+/// As for [`record`].
+#[inline(always)]
+pub unsafe fn record_quickly(
+    rt: &Runtime,
+    s: &mut Strand,
+    addr: usize,
+    cell: *mut Cell,
+    stamp: u64,
+    need: u64,
+) {
+    s.at_work.begin(addr);
+    // SAFETY: by the contract, and the strand says where it works.
+    let done = unsafe { settle_as(s, addr, cell, need, stamp) };
+    s.at_work.end();
+    if !done {
+        // SAFETY: by the contract.
+        unsafe { record(rt, s, addr, cell, Entry(stamp | need)) };
+    }
+}
+
 /// The strand has taken the lock at `addr`, whose memory it touched before, and has learned something by it: what that
 /// orders before the touch's step is not needed beside it.
 ///
@@ -429,14 +452,8 @@ pub fn range(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touc
                         None => *new.insert(s.number(rt, place)),
                     };
                     let (addr, stamp) = ((at & !7) + i * 8, entry::stamp(s.slot, seq));
-                    s.at_work.begin(addr);
-                    // SAFETY: as above, and the strand says where it works.
-                    let done = unsafe { settle_as(s, addr, cell, need, stamp) };
-                    s.at_work.end();
-                    if !done {
-                        // SAFETY: as above, and we are inside.
-                        unsafe { record(rt, s, addr, cell, Entry(stamp | need)) };
-                    }
+                    // SAFETY: as above, and we are inside.
+                    unsafe { record_quickly(rt, s, addr, cell, stamp, need) };
                 }
             }
         }

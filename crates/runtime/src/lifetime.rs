@@ -1,6 +1,6 @@
 //! Memory's life, as the detector sees it: fresh when it is handed out, written as a whole when it is given up.
 
-use deadheat_detect::entry::{self, Entry};
+use deadheat_detect::entry::{self, Entry, WHAT};
 
 use crate::access::{self, leave};
 use crate::cell;
@@ -99,7 +99,7 @@ pub fn given_up(rt: &Runtime, s: &mut Strand, start: usize, size: usize, pc: u64
                 unsafe {
                     if !own || !cell::replace_own(cell, new) {
                         finish(s);
-                        access::record(rt, s, addr, cell, new);
+                        access::record_quickly(rt, s, addr, cell, new.0 & !WHAT, new.0 & WHAT);
                         own = begin(s);
                     }
                 }
