@@ -153,7 +153,7 @@ pub struct Strand {
     vars: [Option<&'static SyncVar>; VARS],
     lock_steps: [(LockStep, LockSetId); LOCK_STEPS],
     unlock_steps: [(LockStep, LockSetId); LOCK_STEPS],
-    /// The signal that arrived inside the runtime, if `pending_signals` says so.
+    /// The signal that arrived inside the runtime, if `pending` says so.
     pub kept: Kept,
     /// Signal handlers that run now, one inside the other.
     pub handlers: Vec<Running>,
