@@ -13,18 +13,20 @@ use crate::callstack::{self, CALLS, Call, Frame};
 use crate::cell::{Memo, Races, Step};
 use crate::clock::Clock;
 use crate::floor::Floor;
-use crate::history::{self, CHUNK, Chunk, Place, Record, SlotHistory, SyncEvent, Touch};
+use crate::history::{self, CHUNK, Chunk, Place, Record, SlotHistory, Touch};
 use crate::intern::{LockSetId, StackId};
-use crate::locks::{HeldLock, Mode};
 use crate::pages::{self, AtWork};
 use crate::record::{self, Recorder};
 use crate::runtime::Runtime;
 use crate::signal_state::{Kept, Mark, Running};
-use crate::syncvar::{SyncId, SyncVar};
+use crate::syncvar::SyncVar;
 use crate::sys;
 use crate::threads::ThreadId;
 
+mod holding;
 mod roots;
+
+use self::holding::{LOCK_STEPS, LockStep, NO_LOCK_STEP};
 
 /// Bits of [`Strand::pending`].
 pub const PENDING_SIGNAL: u32 = 1;
@@ -39,7 +41,6 @@ pub const READ_LISTS_SHIFT: u32 = 14;
 
 const SITES: usize = 512;
 const VARS: usize = 64;
-const LOCK_STEPS: usize = 128;
 
 /// A place that this step has used already with the locks held now, and the [`entry::stamp`] of its number.
 #[derive(Clone, Copy)]
@@ -57,23 +58,6 @@ pub(crate) struct Sites(pub [Site; SITES]);
 /// The two halves of a pair of sites are that far apart.
 pub(crate) const OTHER_SITE: usize = size_of::<Site>();
 const _: () = assert!(OTHER_SITE == 32);
-
-/// A lock taken or given back, with the locks held before.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct LockStep {
-    set: LockSetId,
-    lock: SyncId,
-    taken_at: StackId,
-    shared: bool,
-}
-
-impl LockStep {
-    #[inline(always)]
-    fn index(&self) -> usize {
-        let mixed = (self.set.0 as u64) << 40 ^ (self.lock.0 as u64) << 20 ^ self.taken_at.0 as u64;
-        (mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 57) as usize % LOCK_STEPS
-    }
-}
 
 /// What one thread has done so far.
 #[repr(C, align(64))]
@@ -195,15 +179,6 @@ const NO_SITE: Site = Site {
 };
 /// Where nobody works.
 static NOWHERE: AtWork = AtWork::new();
-const NO_LOCK_STEP: (LockStep, LockSetId) = (
-    LockStep {
-        set: LockSetId(0),
-        lock: SyncId(0),
-        taken_at: StackId(0),
-        shared: false,
-    },
-    LockSetId(0),
-);
 
 impl Strand {
     /// The strand of a thread that has none: it matches no cell, has no table and no room for frames, so every hook
@@ -506,103 +481,6 @@ impl Strand {
         self.clock.set(self.slot, self.seq);
         &self.clock
     }
-
-    // ---- locks and synchronization objects ----
-
-    /// The strand holds one more lock; true if it may not have taken this one, here and with these others, before.
-    #[inline]
-    pub fn took_lock(&mut self, rt: &Runtime, lock: SyncId, mode: Mode, taken_at: StackId) -> bool {
-        let step = LockStep {
-            set: self.locks,
-            lock,
-            taken_at,
-            shared: mode == Mode::Shared,
-        };
-        let index = step.index();
-        let (cached, with) = self.lock_steps[index];
-        if cached == step {
-            self.locks = with;
-            self.forget_sites();
-            return false;
-        }
-        self.locks = rt.lock_sets.with(
-            self.locks,
-            HeldLock {
-                lock,
-                mode,
-                taken_at,
-            },
-        );
-        self.lock_steps[index] = (step, self.locks);
-        self.forget_sites();
-        true
-    }
-
-    #[inline]
-    pub fn gave_lock(&mut self, rt: &Runtime, lock: SyncId) {
-        let step = LockStep {
-            set: self.locks,
-            lock,
-            taken_at: StackId(0),
-            shared: false,
-        };
-        let index = step.index();
-        let (cached, without) = self.unlock_steps[index];
-        if cached == step {
-            self.locks = without;
-            return self.forget_sites();
-        }
-        self.locks = rt.lock_sets.without(self.locks, lock);
-        self.unlock_steps[index] = (step, self.locks);
-        self.forget_sites();
-    }
-
-    /// The synchronization object at `addr`, from this strand's cache. One that was removed has another address.
-    #[inline]
-    pub fn cached_var(&mut self, addr: usize) -> Option<&'static SyncVar> {
-        match self.vars[var_index(addr)] {
-            Some(var) if var.addr() == addr => Some(var),
-            _ => None,
-        }
-    }
-
-    pub fn cache_var(&mut self, addr: usize, var: &'static SyncVar) {
-        self.vars[var_index(addr)] = Some(var);
-    }
-
-    /// Notes a synchronization for timelines.
-    #[inline(always)]
-    pub fn note(&mut self, what: &'static str, object: SyncId, stack: StackId) {
-        if self.recording() {
-            return;
-        }
-        // Reading the counter costs as much as all the rest: an unlock follows its lock closely enough, and so do a few
-        // locks each other while nothing comes from another strand.
-        self.notes = self.notes.wrapping_add(1);
-        let close = what == "unlock"
-            || (what == "lock"
-                && self.learned_at == self.noted_learned
-                && !self.notes.is_multiple_of(8));
-        self.noted_at = if close && self.noted_at != 0 {
-            self.noted_at + 1
-        } else {
-            sys::cycles()
-        };
-        self.noted_learned = self.learned_at;
-        if let Some(history) = self.history {
-            history.add_event(SyncEvent {
-                at: self.seq,
-                time: self.noted_at,
-                what,
-                object,
-                stack,
-            });
-        }
-    }
-}
-
-fn var_index(addr: usize) -> usize {
-    (addr >> 3 ^ addr >> 9) % VARS
 }
 
 impl Drop for Strand {

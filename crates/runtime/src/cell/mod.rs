@@ -21,6 +21,7 @@ use deadheat_detect::entry::{self, Entry, LIST, LOCK, MASK};
 pub use self::both::settle_both;
 pub use self::forget::{drop_moot, forget, replace_own, unlock_after_fork};
 use self::list::Sort;
+use self::own::record_in_own;
 
 #[cfg(test)]
 pub use self::look::words;
@@ -38,6 +39,7 @@ mod forget;
 mod list;
 mod look;
 mod memo;
+mod own;
 mod quick;
 pub mod table;
 #[cfg(test)]
@@ -524,86 +526,4 @@ fn remembered(memo: &mut Memo, before: Words, new: u64, after: Words, races: usi
         memo.remember(before, new, after);
     }
     after
-}
-
-/// The cell is locked and its list its own: changed in place.
-fn record_in_own(
-    cell: &Cell,
-    list: &'static list::List,
-    step: &Step,
-    new: Entry,
-    races: &mut Races,
-) {
-    let mut kept = 0;
-    let whole = merged(
-        (0..list.len()).map(|i| list.item(i).load(Ordering::Relaxed)),
-        new,
-    );
-    for i in 0..list.len() {
-        let old = list.item(i).load(Ordering::Relaxed);
-        if judge(Entry(old), step, new, whole, races) == Fate::Stays {
-            list.item(kept).store(old, Ordering::Relaxed);
-            kept += 1;
-        }
-    }
-    let last = whole.0;
-    if kept <= 1 {
-        let old = if kept == 1 {
-            list.item(0).load(Ordering::Relaxed)
-        } else {
-            0
-        };
-        list::free(list);
-        return cell.set(
-            Right::Locker,
-            0,
-            if kept == 1 {
-                pair(last, old)
-            } else {
-                Words {
-                    first: last,
-                    second: 0,
-                }
-            },
-        );
-    }
-    if list.has_room(kept) {
-        list.item(kept).store(last, Ordering::Relaxed);
-        list.set_len(kept + 1);
-        return cell.set(
-            Right::Locker,
-            0,
-            Words {
-                first: list::word_of(list),
-                second: last,
-            },
-        );
-    }
-    list.set_len(kept);
-    let first = match table_instead(list, last, step) {
-        Some(first) => first,
-        None => list::word_of(list::grow(list, last)),
-    };
-    cell.set(
-        Right::Locker,
-        0,
-        Words {
-            first,
-            second: last,
-        },
-    );
-}
-
-/// The word of a table of what an own list has, and of `last`, if a table can say it; the list is freed.
-fn table_instead(list: &'static list::List, last: u64, step: &Step) -> Option<u64> {
-    let mut words = [0u64; table::MOST];
-    let len = list.len();
-    let words = words.get_mut(..len + 1)?;
-    for (i, word) in words[..len].iter_mut().enumerate() {
-        *word = list.item(i).load(Ordering::Relaxed);
-    }
-    words[len] = last;
-    let first = table::made_of(words, step)?;
-    list::free(list);
-    Some(first)
 }

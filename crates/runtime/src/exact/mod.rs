@@ -6,6 +6,7 @@ mod lives;
 mod player;
 mod replay;
 mod stress;
+mod told;
 
 use crate::intern::StackId;
 use crate::runtime::Runtime;

@@ -13,16 +13,16 @@ use deadheat_trace::{
     Strand as Name, Trace,
 };
 
+use super::told::{Fact, Played, told};
 use crate::access::{self, leave};
 use crate::cell::{self, Cell};
 use crate::clock::Clock;
 use crate::collect::collect;
-use crate::finding::Observed;
-use crate::history::{Place, Record, Touch};
+use crate::history::{Place, Touch};
 use crate::intern::StackId;
 use crate::lifetime;
 use crate::locking::{self, Got};
-use crate::locks::{HeldLock, Mode};
+use crate::locks::Mode;
 use crate::ordering::{self, Order};
 use crate::runtime::Runtime;
 use crate::settle;
@@ -46,80 +46,12 @@ pub enum Sites {
     Three,
 }
 
-/// What a report must say of an event.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Fact {
-    pub pc: u64,
-    /// A [`Touch`], as a number.
-    pub touch: u8,
-    pub size: u64,
-    pub thread: ThreadId,
-    /// Program counters of the calls, the innermost first.
-    pub calls: Vec<u64>,
-    /// Addresses of the locks held, sorted.
-    pub locks: Vec<(u64, bool)>,
-}
-
 /// What is done beside the events of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Upkeep {
     Nothing,
     /// A collection after every so many events, and of the trace's memory at its end.
     CollectEvery(usize),
-}
-
-/// A race as a report would tell it.
-pub struct Told {
-    addr: usize,
-    bytes: u8,
-    pub newer: Option<Fact>,
-    pub older: Option<Fact>,
-}
-
-/// What came of a trace.
-pub struct Played {
-    pub races: Vec<Told>,
-    pub facts: BTreeMap<EventId, Fact>,
-    base: usize,
-}
-
-impl Played {
-    /// The trace's names for the bytes that a race is on.
-    pub fn bytes<'a>(&'a self, race: &'a Told) -> impl Iterator<Item = u64> + 'a {
-        (0..8)
-            .filter(move |byte| race.bytes >> byte & 1 == 1)
-            .map(|byte| from_memory((race.addr + byte - self.base) as u64))
-    }
-}
-
-/// What a report would say of an access.
-fn fact(rt: &Runtime, record: Record, thread: ThreadId) -> Fact {
-    let lock = |held: HeldLock| {
-        (
-            rt.syncs.describe(held.lock).map_or(0, |(addr, ..)| addr),
-            held.mode == Mode::Exclusive,
-        )
-    };
-    let mut locks: Vec<(u64, bool)> = rt.lock_sets.iter(record.locks).map(lock).collect();
-    locks.sort_unstable();
-    Fact {
-        pc: record.place.pc(),
-        touch: record.place.touch() as u8,
-        size: record.place.size(),
-        thread,
-        calls: rt.stacks.frames(record.caller).collect(),
-        locks,
-    }
-}
-
-/// What a report would say of the race, now.
-fn told(rt: &Runtime, race: Observed) -> Told {
-    Told {
-        addr: race.addr,
-        bytes: race.new.mask() & race.old.mask(),
-        newer: race.newer.map(|record| fact(rt, record, race.new_thread)),
-        older: race.older.map(|record| fact(rt, record, race.old_thread)),
-    }
 }
 
 struct Running {
@@ -150,14 +82,6 @@ fn to_memory(addr: Addr) -> u64 {
         0x1000..0x2000 => addr.0 - 0x1000,
         0x2000..0x3000 => addr.0 - 0x2000 + 0x100,
         _ => addr.0 - 0x3000 + 0x180,
-    }
-}
-
-fn from_memory(offset: u64) -> u64 {
-    match offset {
-        0..0x100 => offset + 0x1000,
-        0x100..0x180 => offset - 0x100 + 0x2000,
-        _ => offset - 0x180 + 0x3000,
     }
 }
 
@@ -208,6 +132,10 @@ impl Player {
             .threads
             .create(self.rt, Some(self.root), Sort::Thread, StackId(0));
         self.ids.insert(Name(0), first);
+        let root = self.root.thread;
+        self.rt
+            .threads
+            .with(root, |root| root.waits_for = Some(first));
         self.parties(trace);
         let mut races = Vec::new();
         for (id, event) in trace.iter() {
@@ -221,6 +149,7 @@ impl Player {
             }
         }
         assert!(self.running.is_empty(), "a strand of the trace never ended");
+        self.rt.threads.with(root, |root| root.waits_for = None);
         self.rt.threads.join(self.rt, self.root, first);
         self.rt
             .syncs

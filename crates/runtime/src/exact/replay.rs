@@ -7,7 +7,8 @@ use deadheat_detect::naive::Naive;
 use deadheat_detect::{Race, racing_bytes, run};
 use deadheat_trace::{Action, Shape, Trace, generate};
 
-use super::player::{Played, Player, Sites, Upkeep};
+use super::player::{Player, Sites, Upkeep};
+use super::told::Played;
 use crate::runtime::Runtime;
 
 fn compare(rt: &'static Runtime, shape: &Shape, seeds: u64) {

@@ -1,0 +1,89 @@
+//! Changing a list that belongs to one cell: in place, and back to a pair, or on to a table or a longer list.
+
+use core::sync::atomic::Ordering;
+
+use deadheat_detect::entry::Entry;
+
+use super::{Cell, Fate, Races, Right, Step, Words, judge, list, merged, pair, table};
+
+/// The cell is locked and its list its own: changed in place.
+pub(super) fn record_in_own(
+    cell: &Cell,
+    list: &'static list::List,
+    step: &Step,
+    new: Entry,
+    races: &mut Races,
+) {
+    let mut kept = 0;
+    let whole = merged(
+        (0..list.len()).map(|i| list.item(i).load(Ordering::Relaxed)),
+        new,
+    );
+    for i in 0..list.len() {
+        let old = list.item(i).load(Ordering::Relaxed);
+        if judge(Entry(old), step, new, whole, races) == Fate::Stays {
+            list.item(kept).store(old, Ordering::Relaxed);
+            kept += 1;
+        }
+    }
+    let last = whole.0;
+    if kept <= 1 {
+        let old = if kept == 1 {
+            list.item(0).load(Ordering::Relaxed)
+        } else {
+            0
+        };
+        list::free(list);
+        return cell.set(
+            Right::Locker,
+            0,
+            if kept == 1 {
+                pair(last, old)
+            } else {
+                Words {
+                    first: last,
+                    second: 0,
+                }
+            },
+        );
+    }
+    if list.has_room(kept) {
+        list.item(kept).store(last, Ordering::Relaxed);
+        list.set_len(kept + 1);
+        return cell.set(
+            Right::Locker,
+            0,
+            Words {
+                first: list::word_of(list),
+                second: last,
+            },
+        );
+    }
+    list.set_len(kept);
+    let first = match table_instead(list, last, step) {
+        Some(first) => first,
+        None => list::word_of(list::grow(list, last)),
+    };
+    cell.set(
+        Right::Locker,
+        0,
+        Words {
+            first,
+            second: last,
+        },
+    );
+}
+
+/// The word of a table of what an own list has, and of `last`, if a table can say it; the list is freed.
+fn table_instead(list: &'static list::List, last: u64, step: &Step) -> Option<u64> {
+    let mut words = [0u64; table::MOST];
+    let len = list.len();
+    let words = words.get_mut(..len + 1)?;
+    for (i, word) in words[..len].iter_mut().enumerate() {
+        *word = list.item(i).load(Ordering::Relaxed);
+    }
+    words[len] = last;
+    let first = table::made_of(words, step)?;
+    list::free(list);
+    Some(first)
+}

@@ -1,0 +1,137 @@
+//! The locks that a strand holds, the synchronization objects that it used lately, and its notes for timelines.
+
+use crate::history::SyncEvent;
+use crate::intern::{LockSetId, StackId};
+use crate::locks::{HeldLock, Mode};
+use crate::runtime::Runtime;
+use crate::syncvar::{SyncId, SyncVar};
+use crate::sys;
+
+use super::{Strand, VARS};
+
+/// How many changes of the locks held are remembered.
+pub(super) const LOCK_STEPS: usize = 128;
+
+/// A lock taken or given back, with the locks held before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct LockStep {
+    pub(super) set: LockSetId,
+    lock: SyncId,
+    pub(super) taken_at: StackId,
+    shared: bool,
+}
+
+impl LockStep {
+    #[inline(always)]
+    fn index(&self) -> usize {
+        let mixed = (self.set.0 as u64) << 40 ^ (self.lock.0 as u64) << 20 ^ self.taken_at.0 as u64;
+        (mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 57) as usize % LOCK_STEPS
+    }
+}
+
+pub(super) const NO_LOCK_STEP: (LockStep, LockSetId) = (
+    LockStep {
+        set: LockSetId(0),
+        lock: SyncId(0),
+        taken_at: StackId(0),
+        shared: false,
+    },
+    LockSetId(0),
+);
+
+impl Strand {
+    /// The strand holds one more lock; true if it may not have taken this one, here and with these others, before.
+    #[inline]
+    pub fn took_lock(&mut self, rt: &Runtime, lock: SyncId, mode: Mode, taken_at: StackId) -> bool {
+        let step = LockStep {
+            set: self.locks,
+            lock,
+            taken_at,
+            shared: mode == Mode::Shared,
+        };
+        let index = step.index();
+        let (cached, with) = self.lock_steps[index];
+        if cached == step {
+            self.locks = with;
+            self.forget_sites();
+            return false;
+        }
+        self.locks = rt.lock_sets.with(
+            self.locks,
+            HeldLock {
+                lock,
+                mode,
+                taken_at,
+            },
+        );
+        self.lock_steps[index] = (step, self.locks);
+        self.forget_sites();
+        true
+    }
+
+    #[inline]
+    pub fn gave_lock(&mut self, rt: &Runtime, lock: SyncId) {
+        let step = LockStep {
+            set: self.locks,
+            lock,
+            taken_at: StackId(0),
+            shared: false,
+        };
+        let index = step.index();
+        let (cached, without) = self.unlock_steps[index];
+        if cached == step {
+            self.locks = without;
+            return self.forget_sites();
+        }
+        self.locks = rt.lock_sets.without(self.locks, lock);
+        self.unlock_steps[index] = (step, self.locks);
+        self.forget_sites();
+    }
+
+    /// The synchronization object at `addr`, from this strand's cache. One that was removed has another address.
+    #[inline]
+    pub fn cached_var(&mut self, addr: usize) -> Option<&'static SyncVar> {
+        match self.vars[var_index(addr)] {
+            Some(var) if var.addr() == addr => Some(var),
+            _ => None,
+        }
+    }
+
+    pub fn cache_var(&mut self, addr: usize, var: &'static SyncVar) {
+        self.vars[var_index(addr)] = Some(var);
+    }
+
+    /// Notes a synchronization for timelines.
+    #[inline(always)]
+    pub fn note(&mut self, what: &'static str, object: SyncId, stack: StackId) {
+        if self.recording() {
+            return;
+        }
+        // Reading the counter costs as much as all the rest: an unlock follows its lock closely enough, and so do a few
+        // locks each other while nothing comes from another strand.
+        self.notes = self.notes.wrapping_add(1);
+        let close = what == "unlock"
+            || (what == "lock"
+                && self.learned_at == self.noted_learned
+                && !self.notes.is_multiple_of(8));
+        self.noted_at = if close && self.noted_at != 0 {
+            self.noted_at + 1
+        } else {
+            sys::cycles()
+        };
+        self.noted_learned = self.learned_at;
+        if let Some(history) = self.history {
+            history.add_event(SyncEvent {
+                at: self.seq,
+                time: self.noted_at,
+                what,
+                object,
+                stack,
+            });
+        }
+    }
+}
+
+fn var_index(addr: usize) -> usize {
+    (addr >> 3 ^ addr >> 9) % VARS
+}
