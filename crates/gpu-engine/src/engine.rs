@@ -15,6 +15,8 @@ use crate::lane::{Counts, Lane, Limits};
 
 /// Frames of a batch, as in the paper.
 const FRAMES: u32 = 128;
+/// So much news ends a batch for Goldilocks: each thread may go through all of it.
+const FEW_NEWS: u32 = 1 << 12;
 /// Batches under way: one is checked while the next is sent.
 const UNDER_WAY: usize = 2;
 
@@ -51,6 +53,11 @@ pub fn engine(gpu: &Gpu, settings: &Settings, limits: Limits) -> Result<Other, G
         }),
         needs,
         batch: FRAMES * FRAME,
+        news: if needs.starts {
+            FEW_NEWS
+        } else {
+            FRAMES * FRAME
+        },
     })
 }
 

@@ -86,6 +86,8 @@ pub struct Other {
     pub needs: Needs,
     /// Accesses of a batch, more or less.
     pub batch: u32,
+    /// News of a batch, more or less: whichever comes first ends it.
+    pub news: u32,
 }
 
 /// The same with another engine, if there is one.
@@ -101,16 +103,16 @@ pub fn check_with<S: Source>(
             None => settings.checkers.max(1),
         };
         let shard = || Shard::new(&settings.detectors, settings.across, settings.skip_atomics);
-        let (needs, batch) = match &other {
-            Some(other) => (other.needs, other.batch),
-            None => (Needs::of(&settings.detectors), BATCH),
+        let (needs, batch, news) = match &other {
+            Some(other) => (other.needs, other.batch, other.news),
+            None => (Needs::of(&settings.detectors), BATCH, BATCH),
         };
         let mut pool = match other {
             Some(other) => Pool::of(scope, vec![other.worker]),
             None => Pool::new(scope, (0..checkers).map(|_| shard()).collect()),
         };
         let mut sequencer = Sequencer::new(checkers, needs, settings.across);
-        sequencer.batch_after = batch;
+        (sequencer.batch_after, sequencer.news_after) = (batch, news);
         let mut run = Running {
             sequencer,
             merger: Merger::new(),

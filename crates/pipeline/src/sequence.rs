@@ -69,6 +69,8 @@ pub struct Sequencer {
     since_forget: u32,
     /// Accesses of a batch, more or less; [`BATCH`], unless an engine wants larger ones.
     pub batch_after: u32,
+    /// So much news ends a batch, too.
+    pub news_after: u32,
     /// After so many acts, what everybody knows is worked out; [`FORGET`], unless a test wants it sooner.
     pub forget_after: u32,
     pub passed: Passed,
@@ -93,6 +95,7 @@ impl Sequencer {
             in_frame: 0,
             since_forget: 0,
             batch_after: BATCH,
+            news_after: BATCH,
             forget_after: FORGET,
             passed: Passed::default(),
             forks: Vec::new(),
@@ -123,7 +126,7 @@ impl Sequencer {
 
     /// Whether the batches should be taken now.
     pub fn full(&self) -> bool {
-        self.order_in_batch >= self.batch_after || self.news.len() >= self.batch_after as usize
+        self.order_in_batch >= self.batch_after || self.news.len() >= self.news_after as usize
     }
 
     /// The batches of all checkers, each with the same news. `empty` are batches whose memory can be used again.

@@ -69,7 +69,7 @@ fn decide(holder: u32, is_sure: bool, is_perhaps: bool) {
 // Whether `me` is in the set after the transfers in from..to.
 fn follow(start: u32, end: u32, me: u32) -> u32 {
     if surely(me) { return YES; }
-    if end - start > walk_limit() * 64u { return MAYBE; }
+    if end - start > walk_limit() * 16u { return MAYBE; }
     for (var at = start; at < end; at++) {
         let kind = transfer(at, 0u);
         let source = transfer(at, 1u);
