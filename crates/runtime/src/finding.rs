@@ -208,7 +208,7 @@ pub fn report(
     });
     #[cfg(feature = "export")]
     if !handler::listening() {
-        crate::abi::api::on_report();
+        crate::abi::reports::on_report(&line.bytes, s.thread);
     }
     #[cfg(feature = "export")]
     if turn.is_some() {

@@ -119,6 +119,9 @@ fn behind(line: &CommandLine) -> Vec<&'static str> {
         }
         Output::Executable | Output::StaticExecutable if line.instrument && !line.own_libraries => {
             out.extend(["-lpthread", "-ldl"]);
+            if line.output == Output::StaticExecutable {
+                out.push("-lm"); // what the runtime stands before must be there
+            }
         }
         _ => {}
     }

@@ -1,7 +1,7 @@
 //! ThreadSanitizer's interface for programs: synchronization of their own, what to ignore, questions about memory.
 //!
 //! Locks of the program's own are in [`super::own_locks`], fibers in [`super::fibers`], Java's in [`super::java`], the
-//! older `Annotate*` family in [`super::annotate`].
+//! older `Annotate*` family in [`super::annotate`], questions about a report in [`super::reports`].
 
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
@@ -10,22 +10,11 @@ use crate::abi::tls;
 use crate::access::{self, leave};
 use crate::history::Touch;
 use crate::intern::StackId;
-use crate::interpose::fork;
 use crate::runtime::RT;
 use crate::strand::Strand;
 use crate::syncvar::Kind;
 use crate::sys;
 use crate::with_caller;
-
-/// Tells the program, if it wants to know, that something was reported.
-pub fn on_report() {
-    if fork::forking() {
-        return;
-    }
-    if let Some(f) = crate::abi::weak::on_report() {
-        f(core::ptr::null());
-    }
-}
 
 /// The strand of an annotation, inside the runtime until [`leave`], and the stack of the call.
 pub fn here() -> Option<(&'static mut Strand, StackId)> {
@@ -291,28 +280,6 @@ pub unsafe extern "C" fn __tsan_get_alloc_stack(
     }
     leave(s);
     n as c_int
-}
-
-// ---- reports: told to the collector as they are found, so there is none to be asked about ----
-
-#[unsafe(no_mangle)]
-pub extern "C" fn __tsan_get_current_report() -> *const c_void {
-    core::ptr::null()
-}
-
-/// Questions about a report: 0 for "there is no such thing".
-macro_rules! no_report {
-    ($($name:ident)*) => { $(
-        #[unsafe(no_mangle)]
-        pub extern "C" fn $name(_report: *const c_void) -> c_int {
-            0
-        }
-    )* };
-}
-
-no_report! {
-    __tsan_get_report_data __tsan_get_report_tag __tsan_get_report_stack __tsan_get_report_mop __tsan_get_report_loc
-    __tsan_get_report_loc_object_type __tsan_get_report_mutex __tsan_get_report_thread __tsan_get_report_unique_tid
 }
 
 // Names by which debuggers and the collector of other tools know parts of the runtime; and two questions that a program

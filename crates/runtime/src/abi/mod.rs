@@ -10,5 +10,6 @@ pub mod java;
 pub mod life;
 pub mod own_locks;
 pub mod plain;
+pub mod reports;
 pub mod tls;
 pub mod weak;

@@ -82,3 +82,12 @@ pub fn caller() -> u64 {
     }
     pc
 }
+
+/// Sets it again, after something else was called in between.
+pub fn set_caller(pc: u64) {
+    // SAFETY: writes this thread's own word.
+    unsafe {
+        asm!("mov {t}, qword ptr [rip + __deadheat_caller@GOTTPOFF]", "mov qword ptr fs:[{t}], {p}",
+             t = out(reg) _, p = in(reg) pc, options(nostack, preserves_flags));
+    }
+}

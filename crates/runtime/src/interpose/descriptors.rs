@@ -16,7 +16,7 @@ use hashbrown::HashTable;
 use crate::access::leave;
 use crate::history::Touch;
 use crate::intern::StackId;
-use crate::interpose::Call;
+use crate::interpose::{Call, signals};
 use crate::lifetime;
 use crate::record::{MemoryKind, acts};
 use crate::runtime::RT;
@@ -52,6 +52,8 @@ enum Sort {
     Datagram,
     Listener,
     Path,
+    Signals,
+    Queue,
     Other,
 }
 
@@ -367,8 +369,44 @@ impl Call {
 
     /// Something came in.
     pub fn received(&mut self, fd: c_int) {
-        if let Some(s) = self.syncing().filter(|_| fd >= 0) {
+        if Call::brings_signals(fd) {
+            // Which of them is waiting is not told before it is read.
+            if let Some(s) = self.strand() {
+                signals::received_any(s);
+            }
+        } else if let Some(s) = self.syncing().filter(|_| fd >= 0) {
             acquire(s, ends(fd).into);
+        }
+    }
+
+    /// Is it a descriptor from which signals are read?
+    pub fn brings_signals(fd: c_int) -> bool {
+        let known = TABLE
+            .get(fd as usize)
+            .map_or(UNKNOWN, |e| e.load(Ordering::Relaxed));
+        known != CLOSED && known as u32 >> HASH_BITS == Sort::Signals as u32
+    }
+
+    /// A descriptor from which signals are read.
+    pub fn opened_for_signals(&mut self, fd: c_int) {
+        self.opened(fd);
+        if let Some(entry) = TABLE.get(fd as usize).filter(|_| fd >= 0) {
+            let ends = Ends::both(Channel::new(Sort::Signals, [0, 0]));
+            entry.store(ends.pack(), Ordering::Relaxed);
+        }
+    }
+
+    /// Something is put into a queue of the kernel that has a number of its own.
+    pub fn puts_into_queue(&mut self, queue: c_int) {
+        if let Some(s) = self.syncing() {
+            release(s, Channel::new(Sort::Queue, [queue as u64, 0]));
+        }
+    }
+
+    /// Something was taken out of it.
+    pub fn takes_from_queue(&mut self, queue: c_int) {
+        if let Some(s) = self.syncing() {
+            acquire(s, Channel::new(Sort::Queue, [queue as u64, 0]));
         }
     }
 

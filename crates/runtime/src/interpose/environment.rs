@@ -66,7 +66,7 @@ after! {
 }
 
 /// An entry of the user database was put into the program's own memory.
-fn user_entry(
+pub(super) fn user_entry(
     call: &mut crate::interpose::Call,
     to: *mut c_void,
     size: usize,

@@ -3,7 +3,7 @@
 use core::ffi::{c_char, c_int, c_uint, c_void};
 
 use crate::interpose;
-use crate::interpose::Call;
+use crate::interpose::{Call, signals};
 
 /// `struct iovec`.
 #[repr(C)]
@@ -16,9 +16,26 @@ pub struct Piece {
 impl Call {
     /// `n` bytes came in through the descriptor; at the end of a stream its closing did.
     pub fn came_in(&mut self, fd: c_int, to: *mut c_void, n: isize) {
-        if n >= 0 {
+        if n < 0 {
+            return;
+        }
+        self.writes(to, n as usize);
+        if Call::brings_signals(fd) {
+            self.brought_signals(to.addr(), n as usize);
+        } else {
             self.received(fd);
-            self.writes(to, n as usize);
+        }
+    }
+
+    /// Records of signals came in, each with the signal's number first.
+    fn brought_signals(&mut self, from: usize, bytes: usize) {
+        const RECORD: usize = 128;
+        for at in (0..bytes / RECORD).map(|i| from + i * RECORD) {
+            // SAFETY: the kernel has just put whole records there.
+            let signal = unsafe { (at as *const c_int).read_unaligned() };
+            if let Some(s) = self.strand() {
+                signals::received(s, signal);
+            }
         }
     }
 
@@ -58,14 +75,14 @@ pub fn writes(call: &mut Call, p: *const c_void, n: usize) {
     call.writes(p, n);
 }
 
-/// Functions that bring data in.
-macro_rules! incoming {
-    ($($name:ident($fd:ident, $to:ident, $n:ident: usize $(, $arg:ident: $ty:ty)*);)*) => {
-        /// `F_DUPFD` and `F_DUPFD_CLOEXEC`.
+/// `F_DUPFD` and `F_DUPFD_CLOEXEC`.
 const DUPLICATE: c_int = 0;
 const DUPLICATE_CLOSING: c_int = 1030;
 
-interpose! { $(
+/// Functions that bring data in.
+macro_rules! incoming {
+    ($($name:ident($fd:ident, $to:ident, $n:ident: usize $(, $arg:ident: $ty:ty)*);)*) => {
+        interpose! { $(
             unsafe fn $name($fd: c_int, $to: *mut c_void, $n: usize $(, $arg: $ty)*) -> isize |call, real| {
                 call.uses($fd);
                 // SAFETY: the program's own call.
@@ -304,7 +321,7 @@ openers! {
     socket(domain: c_int, kind: c_int, protocol: c_int) = opened;
     eventfd(start: c_uint, flags: c_int) = opened_own;
     timerfd_create(clock: c_int, flags: c_int) = opened_own;
-    signalfd(fd: c_int, mask: *const c_void, flags: c_int) = opened_own;
+    signalfd(fd: c_int, mask: *const c_void, flags: c_int) = opened_for_signals;
     inotify_init() = opened_own;
     inotify_init1(flags: c_int) = opened_own;
     epoll_create(size: c_int) = opened_own;
@@ -312,6 +329,8 @@ openers! {
     memfd_create(name: *const c_char, flags: c_uint) = opened, path name;
     shm_open(name: *const c_char, flags: c_int, mode: c_uint) = opened, path name;
     posix_openpt(flags: c_int) = opened;
+    mq_open(name: *const c_char, flags: c_int, mode: c_uint, attributes: *mut c_void) = opened, path name;
+    open_by_handle_at(mount: c_int, handle: *mut c_void, flags: c_int) = opened;
 }
 
 /// Functions that make a file with a name that they fill in.

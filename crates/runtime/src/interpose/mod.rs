@@ -16,11 +16,15 @@ use crate::runtime::RT;
 use crate::strand::Strand;
 use crate::sys;
 
+pub mod at_exit;
+pub mod attributes;
 pub mod barrier;
 pub mod c11;
 pub mod cancel;
 pub mod condvar;
+pub mod control;
 pub mod cxx_new;
+pub mod databases;
 pub mod descriptors;
 pub mod dl;
 pub mod environment;
@@ -32,11 +36,15 @@ pub mod guards;
 pub mod jumps;
 pub mod lock_life;
 pub mod malloc;
+pub mod math;
 pub mod memory;
 pub mod mmap;
 pub mod mutex;
 pub mod once;
+pub mod patterns;
 pub mod printf;
+pub mod processes;
+pub mod queues;
 pub mod rwlock;
 pub mod scanf;
 pub mod semaphore;
@@ -220,7 +228,13 @@ impl Real {
 
     #[cold]
     fn look_up(&self, name: &'static str) -> *mut c_void {
-        let p = find_real(name);
+        // Looking up may need memory, and so come to our own `malloc`.
+        let caller = tls::caller();
+        let mut p = find_real(name);
+        if p.is_null() {
+            p = math::find(name);
+        }
+        tls::set_caller(caller);
         if p.is_null() {
             sys::write_all(2, b"deadheat: the C library has no ");
             sys::write_all(2, name.as_bytes());

@@ -92,6 +92,22 @@ variadic! {
         call.formats(format, args);
         real(priority, flag, format, args)
     };
+    err verr(status: c_int, format: Str) "rdx" "16" |call, args, real| {
+        call.formats(format, args);
+        real(status, format, args)
+    };
+    errx verrx(status: c_int, format: Str) "rdx" "16" |call, args, real| {
+        call.formats(format, args);
+        real(status, format, args)
+    };
+    warn vwarn(format: Str) "rsi" "8" |call, args, real| {
+        call.formats(format, args);
+        real(format, args)
+    };
+    warnx vwarnx(format: Str) "rsi" "8" |call, args, real| {
+        call.formats(format, args);
+        real(format, args)
+    };
     wprintf vwprintf(format: Wide) "rsi" "8" |call, args, real| {
         call.formats(format, args);
         real(format, args)

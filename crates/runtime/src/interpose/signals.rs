@@ -152,6 +152,13 @@ pub(crate) fn received(s: &mut Strand, signal: c_int) {
     leave(s);
 }
 
+/// `s` learned that some signal has come.
+pub(crate) fn received_any(s: &mut Strand) {
+    for signal in 1..SIGNALS as c_int {
+        received(s, signal);
+    }
+}
+
 /// What the kernel calls for every signal that the program handles, and for those that would end it.
 unsafe extern "C" fn on_signal(signal: c_int, info: *mut c_void, context: *mut c_void) {
     let wanted = &WANTED[signal as usize % SIGNALS];

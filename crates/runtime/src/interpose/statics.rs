@@ -27,13 +27,15 @@ const GROUP: usize = 32;
 const HOST: usize = 32;
 const LCONV: usize = 96;
 
-fn filled(call: &mut Call, p: *const c_void, bytes: usize) {
+pub(super) fn filled(call: &mut Call, p: *const c_void, bytes: usize) {
     if !p.is_null() {
         call.writes(p, bytes);
     }
 }
 
-unsafe fn wrote(call: &mut Call, text: Text) {
+/// # Safety
+/// `text` must be null, or a string that ends.
+pub(super) unsafe fn wrote(call: &mut Call, text: Text) {
     if !text.is_null() {
         // SAFETY: what the real function returned.
         unsafe { call.writes_text(text) };

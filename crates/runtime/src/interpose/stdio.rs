@@ -3,6 +3,7 @@
 
 use core::ffi::{c_char, c_int, c_void};
 
+use crate::abi::api;
 use crate::interpose;
 use crate::interpose::Call;
 use crate::interpose::strings::{after, before};
@@ -105,6 +106,7 @@ after! {
     tmpfile64() -> File: |call, file| call.opened_stream(file);
     fgetpos(file: File, place: *mut c_void) -> c_int: |call, failed| { call.uses_stream(file); if failed == 0 { call.writes(place, 16) } };
     fgetpos64(file: File, place: *mut c_void) -> c_int: |call, failed| { call.uses_stream(file); if failed == 0 { call.writes(place, 16) } };
+    open_wmemstream(text: *mut *mut c_char, size: *mut usize) -> File: |call, file| { call.writes(text.cast(), 8); call.writes(size.cast(), 8) };
     open_memstream(text: *mut *mut c_char, size: *mut usize) -> File: |call, file| { call.writes(text.cast(), 8); call.writes(size.cast(), 8) };
 }
 
@@ -133,7 +135,41 @@ before! {
     pclose(file: File) -> c_int: |call| { let fd = descriptor(file); call.uses_stream(file); call.closes(fd) };
 }
 
+before! {
+    setvbuf(file: File, buffer: *mut c_char, how: c_int, size: usize) -> c_int: |call| call.uses_stream(file);
+    setbuf(file: File, buffer: *mut c_char) -> (): |call| call.uses_stream(file);
+    setbuffer(file: File, buffer: *mut c_char, size: usize) -> (): |call| call.uses_stream(file);
+    setlinebuf(file: File) -> (): |call| call.uses_stream(file);
+    fmemopen(buffer: *mut c_void, size: usize, mode: Str) -> File: |call| call.reads_text(mode);
+}
+
 interpose! {
+    /// Who holds a stream may use its inner parts, as `getc_unlocked` does.
+    unsafe fn flockfile(file: File) -> () |call, real| {
+        // SAFETY: the program's own call.
+        unsafe { real(file) };
+        if call.strand().is_some() {
+            api::acquire(file as usize);
+        }
+    }
+
+    unsafe fn ftrylockfile(file: File) -> c_int |call, real| {
+        // SAFETY: the program's own call.
+        let busy = unsafe { real(file) };
+        if busy == 0 && call.strand().is_some() {
+            api::acquire(file as usize);
+        }
+        busy
+    }
+
+    unsafe fn funlockfile(file: File) -> () |call, real| {
+        if call.strand().is_some() {
+            api::release(file as usize);
+        }
+        // SAFETY: the program's own call.
+        unsafe { real(file) };
+    }
+
     unsafe fn freopen(path: Str, mode: Str, file: File) -> File |call, real| {
         // SAFETY: the program's own strings and stream.
         unsafe { reopens(&mut call, path, mode, file) };

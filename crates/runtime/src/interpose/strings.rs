@@ -193,6 +193,7 @@ after! {
     strndup(p: Str, n: usize) -> *mut c_char: |call, new| { call.reads_string_up_to(p, n); wrote_copy(call, new) };
     __strndup(p: Str, n: usize) -> *mut c_char: |call, new| { call.reads_string_up_to(p, n); wrote_copy(call, new) };
     strxfrm(to: *mut c_char, from: Str, n: usize) -> usize: |call, len| { call.reads_text(from); call.writes(to.cast(), (len + 1).min(n)) };
+    strxfrm_l(to: *mut c_char, from: Str, n: usize, locale: *mut core::ffi::c_void) -> usize: |call, len| { call.reads_text(from); call.writes(to.cast(), (len + 1).min(n)) };
     strerror_r(code: c_int, buffer: *mut c_char, n: usize) -> *mut c_char: |call, text| if text == buffer && n > 0 { call.writes_text(buffer) };
     __xpg_strerror_r(code: c_int, buffer: *mut c_char, n: usize) -> c_int: |call, failed| if failed == 0 { call.writes_text(buffer) };
 }
@@ -369,6 +370,8 @@ numbers! {
     __isoc23_strtoll(base: c_int) -> i64;
     __isoc23_strtoul(base: c_int) -> u64;
     __isoc23_strtoull(base: c_int) -> u64;
+    __isoc23_strtoimax(base: c_int) -> i64;
+    __isoc23_strtoumax(base: c_int) -> u64;
 }
 
 before! {

@@ -22,12 +22,6 @@ fn put(call: &mut Call, to: *const c_void, bytes: usize) {
     }
 }
 
-fn taken(call: &mut Call, from: *const c_void, bytes: usize) {
-    if !from.is_null() {
-        call.reads(from, bytes);
-    }
-}
-
 after! {
     time(to: *mut i64) -> i64: |call, now| put(call, to.cast(), 8);
     gettimeofday(to: *mut c_void, zone: *mut c_void) -> c_int: |call, failed| { put(call, to, TIMESPEC); put(call, zone, 8) };
@@ -48,7 +42,6 @@ after! {
     strptime(text: Str, format: Str, tm: *mut c_void) -> *mut c_char: |call, end| { call.reads_text(text); call.reads_text(format); call.writes(tm, TM) };
     getitimer(which: c_int, to: *mut c_void) -> c_int: |call, failed| if failed == 0 { put(call, to, 32) };
     timerfd_gettime(fd: c_int, to: *mut c_void) -> c_int: |call, failed| if failed == 0 { put(call, to, 32) };
-    timerfd_settime(fd: c_int, flags: c_int, from: *const c_void, old: *mut c_void) -> c_int: |call, failed| { call.uses(fd); taken(call, from, 32); put(call, old, 32) };
     stat(path: Str, to: *mut c_void) -> c_int: |call, failed| { call.reads_text(path); if failed == 0 { put(call, to, STAT) } };
     stat64(path: Str, to: *mut c_void) -> c_int: |call, failed| { call.reads_text(path); if failed == 0 { put(call, to, STAT) } };
     lstat(path: Str, to: *mut c_void) -> c_int: |call, failed| { call.reads_text(path); if failed == 0 { put(call, to, STAT) } };

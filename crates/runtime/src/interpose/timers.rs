@@ -1,4 +1,4 @@
-//! POSIX timers: setting one happens before the signal that it sends, whichever that is.
+//! Timers: setting one happens before the signal that it sends, whichever that is, or before its reading.
 
 use core::ffi::{c_int, c_void};
 
@@ -72,6 +72,22 @@ interpose! {
         }
         // SAFETY: the program's own call.
         let result = unsafe { real(timer, flags, new, old) };
+        if result == 0 && !old.is_null() {
+            call.writes(old, ITIMERSPEC);
+        }
+        result
+    }
+}
+
+interpose! {
+    /// Setting it happens before the reading of its expirations.
+    unsafe fn timerfd_settime(fd: c_int, flags: c_int, new: *const c_void, old: *mut c_void) -> c_int |call, real| {
+        if !new.is_null() {
+            call.reads(new, ITIMERSPEC);
+        }
+        call.sends(fd);
+        // SAFETY: the program's own call.
+        let result = unsafe { real(fd, flags, new, old) };
         if result == 0 && !old.is_null() {
             call.writes(old, ITIMERSPEC);
         }

@@ -59,7 +59,11 @@ impl Call {
         n
     }
 
-    unsafe fn reads_wide(&mut self, p: Wide) -> usize {
+    /// A whole wide string is read. Its length without the end.
+    ///
+    /// # Safety
+    /// `p` must be a string that ends.
+    pub unsafe fn reads_wide(&mut self, p: Wide) -> usize {
         // SAFETY: the program's own string.
         unsafe { self.reads_wide_up_to(p, usize::MAX) }
     }
@@ -184,6 +188,21 @@ after! {
         if !state.is_null() { call.writes(state, 8) }
         if !to.is_null() && n != usize::MAX { call.writes(to.cast(), (n + 1).min(room)) }
     };
+}
+
+after! {
+    mbsnrtowcs(to: Room, from: *mut Str, bytes: usize, room: usize, state: *mut c_void) -> usize: |call, n| {
+        call.writes(from.cast(), 8);
+        if !state.is_null() { call.writes(state, 8) }
+        if !to.is_null() && n != usize::MAX { call.writes_units(to, (n + 1).min(room)) }
+    };
+    wcsnrtombs(to: *mut c_char, from: *mut Wide, units: usize, room: usize, state: *mut c_void) -> usize: |call, n| {
+        call.writes(from.cast(), 8);
+        if !state.is_null() { call.writes(state, 8) }
+        if !to.is_null() && n != usize::MAX { call.writes(to.cast(), (n + 1).min(room)) }
+    };
+    wcsxfrm(to: Room, from: Wide, room: usize) -> usize: |call, n| { call.reads_wide(from); if n < room { call.writes_units(to, n + 1) } };
+    wcsxfrm_l(to: Room, from: Wide, room: usize, locale: *mut c_void) -> usize: |call, n| { call.reads_wide(from); if n < room { call.writes_units(to, n + 1) } };
 }
 
 /// Wide text to number: read up to where it stopped.
