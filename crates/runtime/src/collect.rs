@@ -264,6 +264,7 @@ fn in_use(rt: &Runtime, unknowable: &Unknowable, crowded: &mut Vec<usize>) -> In
             crowded.push(addr);
         }
     });
+    rt.shadow.freed.each_stamp(|stamp| name(Entry(stamp)));
     // What an access found to race with has left its cell, and is looked up only then. It was put down before it left:
     // if the walk did not meet it, it is here.
     rt.threads.each(|_, t| {

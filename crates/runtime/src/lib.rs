@@ -26,6 +26,7 @@ pub mod deadlock;
 pub mod exempt;
 pub mod finding;
 pub mod floor;
+pub mod freed;
 pub mod heap;
 pub mod history;
 pub mod intern;

@@ -3,14 +3,15 @@
 use deadheat_detect::entry::{self, Entry, WHAT};
 
 use crate::access::{self, leave};
-use crate::cell;
+use crate::cell::{self, Cell, Right};
+use crate::freed::Range;
 use crate::history::{Place, Touch};
 use crate::lock_order;
 use crate::locking;
 use crate::pages::PAGE_BITS;
 use crate::record::acts;
 use crate::runtime::Runtime;
-use crate::shadow::Shadow;
+use crate::shadow::{REGION, Shadow};
 use crate::strand::Strand;
 
 /// `[start, start + size)` is fresh: nothing that was there before counts. Callers are inside the runtime.
@@ -25,8 +26,9 @@ pub fn fresh(rt: &Runtime, start: usize, size: usize) {
 
 const PAGE: usize = 1 << PAGE_BITS;
 
-/// Blocks up to this are marked as freed everywhere; of larger ones the beginning, and what was ever touched.
-const MARKED_WHOLE: usize = 1024;
+/// So much of a freed block is marked at once, and of the rest what was ever touched; see [`crate::freed`].
+/// In unit tests less, so that replayed traces come to the rest.
+const MARKED_WHOLE: usize = if cfg!(test) { 8 } else { 1024 };
 
 /// Forgets all accesses to `[start, start + size)`. Callers are inside the runtime.
 pub fn forget(rt: &Runtime, start: usize, size: usize) {
@@ -42,8 +44,122 @@ pub fn forget(rt: &Runtime, start: usize, size: usize) {
     rt.shadow.clear(start, size);
 }
 
-/// `[start, start + size)` is given up by `s` at `pc`: a write to all of it, where there is shadow.
+/// The bytes of the cell at `addr` that lie in `[start, end)`.
+fn part(addr: usize, start: usize, end: usize) -> u64 {
+    let low = if addr < start {
+        0xff << (start - addr)
+    } else {
+        0xff
+    };
+    let high = if addr + 8 > end {
+        0xff >> (addr + 8 - end)
+    } else {
+        0xff
+    };
+    (low & high & 0xff) as u64
+}
+
+/// Marks a range of [`crate::freed`], of one page that is nobody's, in the cells that are empty: the others were marked when
+/// it was freed.
+pub fn mark(rt: &Runtime, (start, end, stamp): Range) {
+    let Some(cells) = rt.shadow.existing(start) else {
+        return;
+    };
+    for (i, addr) in (start & !7..end).step_by(8).enumerate() {
+        let cell = cells.wrapping_add(i);
+        // SAFETY: the cell is inside the block that the shadow gave, and nobody else comes to this page meanwhile.
+        unsafe {
+            if cell::is_empty(cell) {
+                cell::replace_own(cell, Entry(stamp | part(addr, start, end)));
+            }
+        }
+    }
+}
+
+/// What becomes of memory that is given up.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Then {
+    /// It can still be touched, wrongly.
+    Stays,
+    /// Whoever touches it crashes.
+    Unmapped,
+}
+
+/// A free of `[start, end)`, on its way from page to page.
+struct Giving {
+    start: usize,
+    end: usize,
+    stamp: u64,
+    then: Then,
+    /// What lies behind this is kept in [`crate::freed`].
+    kept: bool,
+}
+
+impl Giving {
+    /// Cells from `at` on are not marked now but when somebody comes. False if nobody will.
+    fn keep(&mut self, rt: &Runtime, at: usize) -> bool {
+        if self.then == Then::Stays && !self.kept {
+            let from = at.max(self.start);
+            rt.shadow.freed.insert(from, self.end, self.stamp);
+            self.kept = true;
+        }
+        self.then == Then::Stays
+    }
+
+    /// Marks `[at, stop)` of one page, whose first cell is `cells`; up to `whole` all of it, behind that what was touched.
+    /// The address of the first cell that was left out.
+    fn page(
+        &self,
+        rt: &Runtime,
+        s: &mut Strand,
+        cells: *mut Cell,
+        (at, stop): (usize, usize),
+        whole: usize,
+    ) -> Option<usize> {
+        // SAFETY: the shadow gave the cells for this address.
+        let owners = unsafe { Shadow::owners(at, cells) };
+        let begin = |s: &Strand| {
+            s.history.is_some_and(|h| {
+                h.at_work.begin(at);
+                owners.is_own(at, s.slot)
+            })
+        };
+        let finish = |s: &Strand| {
+            if let Some(h) = s.history {
+                h.at_work.end();
+            }
+        };
+        let mut left_out = None;
+        let mut own = begin(s);
+        for (i, addr) in (at & !7..stop).step_by(8).enumerate() {
+            let cell = cells.wrapping_add(i);
+            // SAFETY: the cell is inside the block that the shadow gave.
+            if addr >= whole && unsafe { cell::is_empty(cell) } {
+                left_out = left_out.or(Some(addr));
+                continue;
+            }
+            let new = Entry(self.stamp | part(addr, self.start, self.end));
+            // SAFETY: as above, and we are inside; a page that is our own stays so while we are at work in it.
+            unsafe {
+                if !own || !cell::replace_own(cell, new) {
+                    finish(s);
+                    access::record_quickly(rt, s, addr, cell, new.0 & !WHAT, new.0 & WHAT);
+                    own = begin(s);
+                }
+            }
+        }
+        finish(s);
+        left_out
+    }
+}
+
+/// `[start, start + size)` is given up by `s` at `pc`: a write to all of it.
 pub fn given_up(rt: &Runtime, s: &mut Strand, start: usize, size: usize, pc: u64) {
+    give_up(rt, s, (start, size), pc, Then::Stays);
+}
+
+/// The same, with what becomes of it.
+pub fn give_up(rt: &Runtime, s: &mut Strand, (start, size): (usize, usize), pc: u64, then: Then) {
     if s.ignore_writes > 0 || size == 0 {
         return;
     }
@@ -51,66 +167,53 @@ pub fn given_up(rt: &Runtime, s: &mut Strand, start: usize, size: usize, pc: u64
     if s.recording() {
         let at = s.stack_at(rt, pc);
         acts::given_up(s, start, size, at);
-    }
-    let place = Place::new(pc, Touch::Free, size as u64);
-    let end = start + size;
-    let mut at = start;
-    while at < end {
-        // One page at a time: that is what a strand can own.
-        let stop = ((at | (PAGE - 1)) + 1).min(end);
-        if let Some(cells) = rt.shadow.existing(at) {
-            let seq = s.number(rt, place);
-            let stamp = entry::stamp(s.slot, seq) | Touch::Free.bits();
-            // SAFETY: the shadow gave the cells for this address.
-            let owners = unsafe { Shadow::owners(at, cells) };
-            let begin = |s: &Strand| {
-                s.history.is_some_and(|h| {
-                    h.at_work.begin(at);
-                    owners.is_own(at, s.slot)
-                })
-            };
-            let finish = |s: &Strand| {
-                if let Some(h) = s.history {
-                    h.at_work.end();
-                }
-            };
-            let mut own = begin(s);
-            for (cell, addr) in (at & !7..stop)
-                .step_by(8)
-                .enumerate()
-                .map(|(i, addr)| (cells.wrapping_add(i), addr))
-            {
-                // SAFETY: the cell is inside the block that the shadow gave.
-                if addr - (start & !7) >= MARKED_WHOLE && unsafe { cell::is_empty(cell) } {
-                    continue;
-                }
-                let low = if addr < start {
-                    0xff << (start - addr)
-                } else {
-                    0xff
-                };
-                let high = if addr + 8 > end {
-                    0xff >> (addr + 8 - end)
-                } else {
-                    0xff
-                };
-                let new = Entry(stamp | (low & high & 0xff) as u64);
-                // SAFETY: as above, and we are inside; a page that is our own stays so while we are at work in it.
-                unsafe {
-                    if !own || !cell::replace_own(cell, new) {
-                        finish(s);
-                        access::record_quickly(rt, s, addr, cell, new.0 & !WHAT, new.0 & WHAT);
-                        own = begin(s);
-                    }
-                }
-            }
-            finish(s);
-        }
-        at = stop;
+    } else {
+        let seq = s.number(rt, Place::new(pc, Touch::Free, size as u64));
+        let mut giving = Giving {
+            start,
+            end: start + size,
+            stamp: entry::stamp(s.slot, seq) | Touch::Free.bits(),
+            then,
+            kept: false,
+        };
+        give_up_pages(rt, s, &mut giving);
     }
     rt.syncs.remove_range(&rt.shadow, start, size, |var| {
         let at = s.stack_at(rt, pc);
         locking::memory_gone(rt, s, var, at);
     });
     leave(s);
+}
+
+fn give_up_pages(rt: &Runtime, s: &mut Strand, giving: &mut Giving) {
+    let whole = match giving.then {
+        Then::Stays => (giving.start & !7) + MARKED_WHOLE,
+        Then::Unmapped => 0,
+    };
+    let mut at = giving.start;
+    while at < giving.end {
+        let Some(cells) = rt.shadow.existing(at) else {
+            // Whoever makes the cells afterwards is told.
+            if !giving.keep(rt, at) || rt.shadow.existing(at).is_none() {
+                at = (at | (REGION - 1)) + 1;
+            }
+            continue;
+        };
+        // One page at a time: that is what a strand can own.
+        let stop = ((at | (PAGE - 1)) + 1).min(giving.end);
+        let left_out = giving.page(rt, s, cells, (at, stop), whole);
+        if let Some(left_out) = left_out
+            && giving.keep(rt, left_out)
+        {
+            // SAFETY: the shadow gave the cells for this address.
+            let owners = unsafe { Shadow::owners(at, cells) };
+            if !owners.give_up(at, s.slot) {
+                if owners.settle(rt, at, s.slot) == Right::Owner {
+                    continue;
+                }
+                giving.page(rt, s, cells, (at, stop), usize::MAX);
+            }
+        }
+        at = stop;
+    }
 }

@@ -7,6 +7,8 @@
 //!
 //! ```text
 //!   NOBODY --claim--> slot a --take away--> slot b --again, too soon--> SHARED
+//!     ^                 |
+//!     '---- FREED <-----'  its owner has freed what is in it; whoever comes marks that in the cells first
 //! ```
 //!
 //! Taking away: the taker writes CHANGING, makes every processor see it (`membarrier`), and waits until the owner is not
@@ -15,7 +17,9 @@
 //!
 //! | who | may |
 //! |---|---|
-//! | anybody | change NOBODY to himself, by compare-and-exchange |
+//! | anybody | change NOBODY to himself or to FREED, by compare-and-exchange |
+//! | the owner | change himself to FREED, likewise |
+//! | who has locked what was freed ([`crate::freed`]) | change FREED to CHANGING and then to NOBODY |
 //! | who holds the block's lock | all other changes |
 
 use core::sync::atomic::{
@@ -23,6 +27,7 @@ use core::sync::atomic::{
 };
 
 use crate::cell::Right;
+use crate::lifetime;
 use crate::runtime::Runtime;
 use crate::shadow::REGION_BITS;
 use crate::sync::SpinLock;
@@ -33,6 +38,8 @@ pub const PAGE_BITS: u32 = 12;
 pub const PAGES: usize = crate::shadow::REGION >> PAGE_BITS;
 
 const NOBODY: u16 = 0;
+/// Memory in it was freed, and its cells do not say so yet.
+const FREED: u16 = 0xfffd;
 const CHANGING: u16 = 0xfffe;
 pub const SHARED: u16 = 0xffff;
 /// Slots from this on own nothing; their pages are shared at once.
@@ -138,6 +145,10 @@ impl Owners {
             if owner == name(slot) {
                 return Right::Owner;
             }
+            if owner == FREED {
+                self.mark_freed(rt, addr);
+                continue;
+            }
             if slot >= OWNING_SLOTS || !barrier_works() {
                 self.change(rt, addr, owner, SHARED);
             } else if owner == NOBODY {
@@ -169,6 +180,7 @@ impl Owners {
             match self.owner[page].load(Ordering::Acquire) {
                 SHARED => return,
                 CHANGING => sys::yield_now(),
+                FREED => self.mark_freed(rt, addr),
                 owner => self.change(rt, addr, owner, SHARED),
             }
         }
@@ -186,10 +198,10 @@ impl Owners {
         } else if self.owner[page].load(Ordering::Acquire) == from && from < CHANGING {
             let mut taken = 0u32;
             for (i, owner) in self.owner.iter().enumerate() {
-                if owner.load(Ordering::Relaxed) == from {
-                    owner.store(CHANGING, Ordering::Release);
-                    taken |= 1 << i;
-                }
+                // The owner may be giving it up just now.
+                let taking =
+                    owner.compare_exchange(from, CHANGING, Ordering::AcqRel, Ordering::Relaxed);
+                taken |= (taking.is_ok() as u32) << i;
             }
             sys::barrier_everywhere();
             let at_work = &rt.histories.of(from - 1).at_work;
@@ -203,6 +215,43 @@ impl Owners {
             }
         }
         self.changing.unlock();
+    }
+
+    /// `slot` has freed memory in the page of `addr` whose cells it did not mark. False if the page is not its own, so that
+    /// somebody else may be at work in it.
+    pub fn give_up(&self, addr: usize, slot: u16) -> bool {
+        let owner = &self.owner[addr >> PAGE_BITS & (PAGES - 1)];
+        [name(slot), NOBODY].into_iter().any(|from| {
+            slot < OWNING_SLOTS
+                && owner
+                    .compare_exchange(from, FREED, Ordering::AcqRel, Ordering::Relaxed)
+                    .is_ok()
+        })
+    }
+
+    /// A fresh block: `[from, to)` was freed before.
+    pub fn begin_freed(&self, from: usize, to: usize) {
+        for page in from >> PAGE_BITS..=(to - 1) >> PAGE_BITS {
+            self.owner[page & (PAGES - 1)].store(FREED, Ordering::Relaxed);
+        }
+    }
+
+    /// Marks in the cells of the page of `addr` what was freed there.
+    #[cold]
+    fn mark_freed(&self, rt: &Runtime, addr: usize) {
+        let page = addr >> PAGE_BITS & (PAGES - 1);
+        let mut freed = rt.shadow.freed.lock();
+        let mine =
+            self.owner[page].compare_exchange(FREED, CHANGING, Ordering::AcqRel, Ordering::Relaxed);
+        if mine.is_ok() {
+            let start = addr >> PAGE_BITS << PAGE_BITS;
+            let end = start + (1 << PAGE_BITS);
+            for range in freed.overlapping(start, end) {
+                lifetime::mark(rt, range);
+            }
+            freed.cut(start, end);
+            self.owner[page].store(NOBODY, Ordering::Release);
+        }
     }
 
     /// # Safety

@@ -7,6 +7,7 @@
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::cell::{self, Cell};
+use crate::freed::Freed;
 use crate::pages::Owners;
 use crate::sync::{Locked, SpinLock};
 use crate::sys;
@@ -30,6 +31,8 @@ type Block = *mut Cell;
 pub struct Shadow {
     table: AtomicPtr<AtomicPtr<Cell>>,
     arena: Locked<Arena>,
+    /// What was freed without being marked in its cells.
+    pub freed: Freed,
 }
 
 struct Arena {
@@ -53,6 +56,7 @@ impl Shadow {
                 size: FIRST_ARENA,
                 regions: std_alloc::vec::Vec::new(),
             }),
+            freed: Freed::new(),
         }
     }
 
@@ -120,7 +124,15 @@ impl Shadow {
                 return None;
             }
             arena.regions.push(region);
+            // Before somebody else looks whether there is a block, or after he has said what was freed.
+            let freed = self.freed.lock();
+            let start = region << REGION_BITS;
+            for (from, to, _) in freed.overlapping(start, start + REGION) {
+                // SAFETY: a fresh block that nobody knows, with its owners before it.
+                unsafe { Self::owners(start, block) }.begin_freed(from, to);
+            }
             entry.store(block, Ordering::Release);
+            drop(freed);
         }
         drop(arena);
         self.existing(addr)
@@ -128,6 +140,7 @@ impl Shadow {
 
     /// Forgets all accesses to `[start, start + len)`: the memory is fresh.
     pub fn clear(&self, start: usize, len: usize) {
+        self.freed.forget(start, start.saturating_add(len));
         self.each_existing(start, len, |cells, count, first_mask, last_mask| {
             for i in 0..count {
                 let mut gone = 0xff;
@@ -194,6 +207,7 @@ impl Shadow {
     /// Calls `f` for each lock that is held over a fork.
     pub fn each_lock(&self, f: &dyn Fn(&SpinLock)) {
         f(self.arena.spin());
+        f(self.freed.spin());
     }
 
     /// # Safety
@@ -201,6 +215,8 @@ impl Shadow {
     pub unsafe fn after_fork(&self) {
         // SAFETY: by the contract.
         unsafe { self.arena.force_unlock() };
+        // SAFETY: as above.
+        unsafe { self.freed.after_fork() };
         for &region in &self.arena.lock().regions {
             if let Some(cell) = self.existing(region << REGION_BITS) {
                 // SAFETY: the region's first cell; no other thread exists.

@@ -49,7 +49,7 @@ fn take<F: Copy>(registered: *mut c_void) -> (F, *mut c_void) {
         var.with(|state| state.acquire(&RT, s));
     }
     RT.syncs
-        .remove_range(at, size_of::<Registered<F>>(), |_| ());
+        .remove_range(&RT.shadow, at, size_of::<Registered<F>>(), |_| ());
     drop(own);
     leave(s);
     (handler, arg)

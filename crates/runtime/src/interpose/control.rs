@@ -58,8 +58,6 @@ after! {
     flistxattr(fd: c_int, to: *mut c_char, room: usize) -> isize: |call, n| { call.uses(fd); if n > 0 && room > 0 { call.writes(to.cast(), n as usize) } };
     confstr(name: c_int, to: *mut c_char, room: usize) -> usize: |call, n| if n > 0 && room > 0 && !to.is_null() { call.writes(to.cast(), n.min(room)) };
     ctermid(to: *mut c_char) -> *mut c_char: |call, text| call.writes_text(text);
-    tmpnam_r(to: *mut c_char) -> *mut c_char: |call, text| if !text.is_null() { call.writes_text(text) };
-    tempnam(dir: Str, prefix: Str) -> *mut c_char: |call, text| { call.reads_text(dir); call.reads_text(prefix); if !text.is_null() { call.writes_text(text) } };
     clock_getcpuclockid(pid: c_int, to: *mut c_int) -> c_int: |call, failed| if failed == 0 { call.writes(to.cast(), 4) };
     fstatvfs64(fd: c_int, to: *mut c_void) -> c_int: |call, failed| if failed == 0 { call.writes(to, 112) };
     name_to_handle_at(at: c_int, path: Str, handle: *mut c_uint, mount: *mut c_int, flags: c_int) -> c_int: |call, failed| {

@@ -1,6 +1,6 @@
 //! `dlopen` and `dlclose`: libraries come and go, and with them their memory and their code.
 
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{c_int, c_void};
 
 use std_alloc::vec::Vec;
 
@@ -25,8 +25,10 @@ fn look(call: &mut Call) {
     }
 }
 
+// A static program that has it, if only for us, makes the linker warn.
+#[cfg(not(feature = "wrap"))]
 interpose! {
-    unsafe fn dlopen(path: *const c_char, flags: c_int) -> *mut c_void |call, real| {
+    unsafe fn dlopen(path: *const core::ffi::c_char, flags: c_int) -> *mut c_void |call, real| {
         // The library's constructors run in the real one, as part of the program.
         // SAFETY: the program's own call.
         let handle = unsafe { real(path, flags) };
@@ -35,7 +37,9 @@ interpose! {
         }
         handle
     }
+}
 
+interpose! {
     unsafe fn dlclose(handle: *mut c_void) -> c_int |call, real| {
         // What a report may have to name later must be known before it goes.
         look(&mut call);

@@ -43,18 +43,8 @@ after! {
     getrandom(to: *mut c_void, n: usize, flags: u32) -> isize: |call, got| call.writes(to, got.max(0) as usize);
     getentropy(to: *mut c_void, n: usize) -> c_int: |call, failed| if failed == 0 { call.writes(to, n) };
     rand_r(seed: *mut u32) -> c_int: |call, n| call.writes(seed.cast(), 4);
-    getpwnam_r(name: Str, to: *mut c_void, buffer: *mut c_char, room: usize, result: *mut *mut c_void) -> c_int: |call, failed| { call.reads_text(name); user_entry(call, to, 48, buffer, room, result, failed) };
-    getpwuid_r(id: u32, to: *mut c_void, buffer: *mut c_char, room: usize, result: *mut *mut c_void) -> c_int: |call, failed| user_entry(call, to, 48, buffer, room, result, failed);
-    getgrnam_r(name: Str, to: *mut c_void, buffer: *mut c_char, room: usize, result: *mut *mut c_void) -> c_int: |call, failed| { call.reads_text(name); user_entry(call, to, 32, buffer, room, result, failed) };
-    getgrgid_r(id: u32, to: *mut c_void, buffer: *mut c_char, room: usize, result: *mut *mut c_void) -> c_int: |call, failed| user_entry(call, to, 32, buffer, room, result, failed);
     ttyname_r(fd: c_int, to: *mut c_char, room: usize) -> c_int: |call, failed| if failed == 0 { call.writes_text(to) };
     ptsname_r(fd: c_int, to: *mut c_char, room: usize) -> c_int: |call, failed| if failed == 0 { call.writes_text(to) };
-    getaddrinfo(node: Str, service: Str, hints: *const c_void, result: *mut *mut c_void) -> c_int:
-        |call, failed| {
-            for text in [node, service] { if !text.is_null() { call.reads_text(text); } }
-            if !hints.is_null() { call.reads(hints, 48); }
-            if failed == 0 { call.writes(result.cast(), 8) }
-        };
     getnameinfo(address: *const c_void, len: u32, host: *mut c_char, host_room: u32, service: *mut c_char, service_room: u32, flags: c_int) -> c_int:
         |call, failed| {
             call.reads(address, len as usize);
@@ -63,21 +53,4 @@ after! {
     inet_pton(family: c_int, text: Str, to: *mut c_void) -> c_int: |call, ok| { call.reads_text(text); if ok == 1 { call.writes(to, if family == 2 { 4 } else { 16 }) } };
     inet_ntop(family: c_int, from: *const c_void, to: *mut c_char, room: u32) -> *const c_char: |call, text| { call.reads(from, if family == 2 { 4 } else { 16 }); if !text.is_null() { call.writes_text(to) } };
     inet_aton(text: Str, to: *mut c_void) -> c_int: |call, ok| { call.reads_text(text); if ok != 0 { call.writes(to, 4) } };
-}
-
-/// An entry of the user database was put into the program's own memory.
-pub(super) fn user_entry(
-    call: &mut crate::interpose::Call,
-    to: *mut c_void,
-    size: usize,
-    buffer: *mut c_char,
-    room: usize,
-    result: *mut *mut c_void,
-    failed: c_int,
-) {
-    call.writes(result.cast(), 8);
-    if failed == 0 {
-        call.writes(to, size);
-        call.writes(buffer.cast(), room);
-    }
 }

@@ -11,7 +11,7 @@ use crate::finding;
 use crate::heap::Release;
 use crate::intern::StackId;
 use crate::interpose::Call;
-use crate::lifetime;
+use crate::lifetime::{self, Then};
 use crate::record::{MemoryKind, acts};
 use crate::runtime::RT;
 use crate::threads::ThreadId;
@@ -181,6 +181,19 @@ fn in_module(p: *const c_void) -> bool {
     unsafe { dladdr(p, &raw mut info) != 0 }
 }
 
+/// What the C library does with the block at `p` when it is freed: one with a mapping of its own it unmaps. That is a bit of
+/// the word before the block, in every version of it.
+fn after_free(p: *const c_void) -> Then {
+    const OWN_MAPPING: usize = 2;
+    // SAFETY: a block that the C library has given.
+    let word = unsafe { p.cast::<usize>().sub(1).read_volatile() };
+    if word & OWN_MAPPING != 0 {
+        Then::Unmapped
+    } else {
+        Then::Stays
+    }
+}
+
 /// The program wants to free `p`. True if the real free may have it.
 fn dies(call: &mut Call, p: *mut c_void) -> bool {
     let (thread, stack) = who(call);
@@ -188,7 +201,7 @@ fn dies(call: &mut Call, p: *mut c_void) -> bool {
     match inside(call, || RT.heap.freed(p as usize, thread, stack)) {
         Release::Freed { size } => {
             if let Some(s) = call.strand() {
-                lifetime::given_up(&RT, s, p as usize, size, here);
+                lifetime::give_up(&RT, s, (p as usize, size), here, after_free(p));
             }
             true
         }

@@ -9,7 +9,7 @@ use crate::access::leave;
 use crate::interpose;
 use crate::interpose::Call;
 use crate::interpose::malloc::{fresh, inside};
-use crate::lifetime;
+use crate::lifetime::{self, Then};
 use crate::runtime::RT;
 use crate::sync::{Locked, SpinLock};
 
@@ -71,7 +71,7 @@ fn mapped(call: &mut Call, start: usize, len: usize) {
 fn unmaps(call: &mut Call, start: usize, len: usize) {
     let here = call.here;
     if let Some(s) = call.strand() {
-        lifetime::given_up(&RT, s, start, len, here);
+        lifetime::give_up(&RT, s, (start, len), here, Then::Unmapped);
         s.enter();
         cut(&mut MAPPINGS.lock(), start, start + len);
         leave(s);

@@ -24,6 +24,7 @@ pub mod cancel;
 pub mod condvar;
 pub mod control;
 pub mod cxx_new;
+#[cfg(not(feature = "wrap"))]
 pub mod databases;
 pub mod descriptors;
 pub mod dl;

@@ -22,9 +22,6 @@ fn place(of: &'static core::sync::atomic::AtomicU64) -> *const c_void {
 }
 
 const TM: usize = 56;
-const PASSWD: usize = 48;
-const GROUP: usize = 32;
-const HOST: usize = 32;
 const LCONV: usize = 96;
 
 pub(super) fn filled(call: &mut Call, p: *const c_void, bytes: usize) {
@@ -48,24 +45,9 @@ after! {
     asctime(tm: *const c_void) -> Text: |call, text| { call.reads(tm, TM); wrote(call, text) };
     ctime(time: *const i64) -> Text: |call, text| { call.reads(time.cast(), 8); wrote(call, text) };
     inet_ntoa(address: u32) -> Text: |call, text| wrote(call, text);
-    getpwnam(name: Str) -> *mut c_void: |call, entry| { call.reads_text(name); filled(call, entry, PASSWD) };
-    getpwuid(id: u32) -> *mut c_void: |call, entry| filled(call, entry, PASSWD);
-    getpwent() -> *mut c_void: |call, entry| filled(call, entry, PASSWD);
-    getgrnam(name: Str) -> *mut c_void: |call, entry| { call.reads_text(name); filled(call, entry, GROUP) };
-    getgrgid(id: u32) -> *mut c_void: |call, entry| filled(call, entry, GROUP);
-    getgrent() -> *mut c_void: |call, entry| filled(call, entry, GROUP);
-    gethostbyname(name: Str) -> *mut c_void: |call, entry| { call.reads_text(name); filled(call, entry, HOST) };
-    gethostbyname2(name: Str, family: c_int) -> *mut c_void: |call, entry| { call.reads_text(name); filled(call, entry, HOST) };
-    gethostbyaddr(address: *const c_void, len: u32, family: c_int) -> *mut c_void: |call, entry| { call.reads(address, len as usize); filled(call, entry, HOST) };
-    gethostent() -> *mut c_void: |call, entry| filled(call, entry, HOST);
-    getservbyname(name: Str, protocol: Str) -> *mut c_void: |call, entry| { call.reads_text(name); filled(call, entry, HOST) };
-    getservbyport(port: c_int, protocol: Str) -> *mut c_void: |call, entry| filled(call, entry, HOST);
-    getprotobyname(name: Str) -> *mut c_void: |call, entry| { call.reads_text(name); filled(call, entry, 24) };
-    getprotobynumber(number: c_int) -> *mut c_void: |call, entry| filled(call, entry, 24);
     ttyname(fd: c_int) -> Text: |call, text| wrote(call, text);
     ptsname(fd: c_int) -> Text: |call, text| wrote(call, text);
     getlogin() -> Text: |call, text| wrote(call, text);
-    tmpnam(to: Text) -> Text: |call, text| wrote(call, text);
     localeconv() -> *mut c_void: |call, entry| { call.reads(place(&LOCALE), 8); filled(call, entry, LCONV) };
     l64a(n: i64) -> Text: |call, text| wrote(call, text);
 }

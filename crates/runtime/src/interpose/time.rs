@@ -60,7 +60,6 @@ after! {
     fstatvfs(fd: c_int, to: *mut c_void) -> c_int: |call, failed| if failed == 0 { put(call, to, STATVFS) };
     getcwd(to: *mut c_char, room: usize) -> *mut c_char: |call, text| if !text.is_null() { call.writes_text(text) };
     __getcwd_chk(to: *mut c_char, room: usize, space: usize) -> *mut c_char: |call, text| if !text.is_null() { call.writes_text(text) };
-    getwd(to: *mut c_char) -> *mut c_char: |call, text| if !text.is_null() { call.writes_text(text) };
     get_current_dir_name() -> *mut c_char: |call, text| if !text.is_null() { call.writes_text(text) };
     readlink(path: Str, to: *mut c_char, room: usize) -> isize: |call, n| { call.reads_text(path); call.writes(to.cast(), n.max(0) as usize) };
     readlinkat(at: c_int, path: Str, to: *mut c_char, room: usize) -> isize: |call, n| { call.reads_text(path); call.writes(to.cast(), n.max(0) as usize) };
