@@ -1,5 +1,7 @@
 //! Reads the raw stream and keeps one finding per bug, however often the program shows it.
 
+mod finish;
+
 use crate::merge::Key;
 use crate::raw::{self, Event};
 use crate::resolve::Builder;
@@ -8,10 +10,7 @@ use crate::suppress::Suppressions;
 use crate::symbolize::{Mapped, Symbolized, Symbolizer};
 use crate::trim::trim;
 use crate::words;
-use deadheat_model::{
-    Exit, ExitHow, Finding, FindingId, Loss, Module, Program, Report, SCHEMA_VERSION, Summary,
-    Suppressed, Thread, ThreadId, ThreadKind, Tool,
-};
+use deadheat_model::{Finding, FindingId, Loss, Module, Program, Thread, ThreadId, ThreadKind};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 
@@ -425,144 +424,6 @@ impl Collector {
     fn note(&mut self, text: String) {
         if !self.notes.contains(&text) {
             self.notes.push(text);
-        }
-    }
-
-    /// Counts what was seen and closes the report.
-    pub fn finish(mut self, outcome: Outcome) -> Report {
-        let mut totals = vec![0u64; self.slots.len()];
-        for seen in self.seen.values() {
-            if let Some(total) = totals.get_mut(seen.slot) {
-                *total = total.saturating_add(seen.count);
-            }
-        }
-        let mut findings = Vec::new();
-        let mut silenced: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
-        for (slot, total) in std::mem::take(&mut self.slots).into_iter().zip(totals) {
-            match slot {
-                Slot::Shown(mut finding) => {
-                    finding.count = total;
-                    findings.push(*finding);
-                }
-                Slot::Silenced(rule) => {
-                    let (number, count) = silenced.entry(rule).or_default();
-                    *number += 1;
-                    *count = count.saturating_add(total);
-                }
-            }
-        }
-        tell_apart(&mut findings);
-        let suppressed = self.suppressed(&silenced);
-        self.program.exit = self.exit(outcome);
-        self.last_notes(&silenced);
-        let mut report = Report {
-            schema: SCHEMA_VERSION,
-            tool: Tool::default(),
-            program: self.program,
-            findings,
-            threads: self
-                .all_threads
-                .iter()
-                .filter_map(|(process, id)| self.processes[*process].threads.remove(id))
-                .collect(),
-            modules: self.modules,
-            losses: self.losses,
-            notes: self.notes,
-            suppressed,
-            stats: self.stats,
-            launches: Vec::new(),
-            summary: Summary::default(),
-        };
-        report.summarize();
-        report
-    }
-
-    fn suppressed(&self, silenced: &BTreeMap<usize, (u64, u64)>) -> Vec<Suppressed> {
-        silenced
-            .iter()
-            .filter_map(|(rule, (findings, count))| {
-                let rule = self.settings.suppressions.rules().get(*rule)?;
-                Some(Suppressed {
-                    rule: rule.text().to_owned(),
-                    source: rule.place(),
-                    findings: *findings,
-                    count: *count,
-                })
-            })
-            .collect()
-    }
-
-    fn exit(&self, outcome: Outcome) -> Exit {
-        let complete = self.ended.is_some();
-        let known = self.ended.flatten();
-        match (outcome, known) {
-            (Outcome::Exited(code), _) => Exit {
-                how: ExitHow::Exited,
-                code: Some(code),
-                signal: None,
-                complete,
-            },
-            (Outcome::Signalled(signal), _) => Exit {
-                how: ExitHow::Signalled,
-                code: None,
-                signal: Some(signal),
-                complete,
-            },
-            (Outcome::Unknown, Some(code)) => Exit {
-                how: ExitHow::Exited,
-                code: Some(code),
-                signal: None,
-                complete,
-            },
-            (Outcome::Unknown, None) => Exit {
-                complete,
-                ..Exit::default()
-            },
-        }
-    }
-
-    fn last_notes(&mut self, silenced: &BTreeMap<usize, (u64, u64)>) {
-        for problem in self.symbolizer.problems().to_vec() {
-            self.note(problem);
-        }
-        if let Some(line) = self.unreadable.take() {
-            self.note(line);
-        }
-        if self.started && self.ended.is_none() {
-            let how = match self.program.exit.signal {
-                Some(signal) => format!("was ended by {}", signal_name(signal)),
-                None => "ended without telling (killed, or `_exit`)".to_owned(),
-            };
-            self.note(format!(
-                "the program {how}; everything found until then is here, but final counts and threads that were never \
-                 joined may be missing"
-            ));
-        }
-        if self.settings.list_unused_suppressions {
-            let unused: Vec<String> = self
-                .settings
-                .suppressions
-                .rules()
-                .iter()
-                .enumerate()
-                .filter(|(index, _)| !silenced.contains_key(index))
-                .map(|(_, rule)| format!("unused suppression `{}` ({})", rule.text(), rule.place()))
-                .collect();
-            for text in unused {
-                self.note(text);
-            }
-        }
-    }
-}
-
-/// Two bugs in the same functions on the same variable share a fingerprint; number the later ones.
-fn tell_apart(findings: &mut [Finding]) {
-    let mut times: HashMap<String, u32> = HashMap::new();
-    for finding in findings {
-        let time = times.entry(finding.fingerprint.clone()).or_insert(0);
-        *time += 1;
-        if *time > 1 {
-            finding.fingerprint = format!("{}-{time}", finding.fingerprint);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A finding as a sequence of steps, for `explain`, SARIF's code flows and the drawn timeline.
 
 use crate::words;
-use deadheat_model::{Finding, Frame, Moment, MomentKind, Thread, ThreadId};
+use deadheat_model::{Finding, FindingKind, Frame, Moment, MomentKind, Thread, ThreadId};
 
 /// One step of one thread.
 #[derive(Clone, Debug)]
@@ -45,7 +45,13 @@ pub fn steps(finding: &Finding) -> Vec<Step<'_>> {
             peer: None,
         });
     }
-    for entry in &finding.stacks {
+    // The order of two locks that closes the cycle is told first and came last.
+    let newest = match finding.kind {
+        FindingKind::LockOrderInversion => finding.stacks.len().min(2),
+        _ => 0,
+    };
+    let (newest, older) = finding.stacks.split_at(newest);
+    for entry in older.iter().chain(newest) {
         out.push(Step {
             thread: entry.thread.id,
             what: MomentKind::Lock,
@@ -60,21 +66,24 @@ pub fn steps(finding: &Finding) -> Vec<Step<'_>> {
     out
 }
 
+/// Threads get their numbers in the order in which they are made.
 fn births(finding: &Finding) -> impl Iterator<Item = Step<'_>> {
-    finding
+    let mut born: Vec<&Thread> = finding
         .threads
         .iter()
         .filter(|thread| !thread.created.is_empty())
-        .map(|thread| Step {
-            thread: thread.parent.unwrap_or_default(),
-            what: MomentKind::Create,
-            text: format!("creates {}", words::thread(thread)),
-            stack: &thread.created,
-            access: None,
-            moment: None,
-            object: None,
-            peer: Some(thread.id),
-        })
+        .collect();
+    born.sort_by_key(|thread| thread.id);
+    born.into_iter().map(|thread| Step {
+        thread: thread.parent.unwrap_or_default(),
+        what: MomentKind::Create,
+        text: format!("creates {}", words::thread(thread)),
+        stack: &thread.created,
+        access: None,
+        moment: None,
+        object: None,
+        peer: Some(thread.id),
+    })
 }
 
 fn access_text(finding: &Finding, index: usize) -> String {
