@@ -1,14 +1,14 @@
 // Functions that put their answer into memory of the program write it: each races with a thread that reads it.
-// expect: data-race global=status op=read,write lines=B,A1
-// expect: data-race global=window op=read,write lines=B,A2
-// expect: data-race global=sine op=read,write lines=B,A3
-// expect: data-race global=set op=read,write lines=B,A4
-// expect: data-race global=matches op=read,write lines=B,A5
-// expect: data-race global=wide op=read,write lines=B,A6
-// expect: data-race global=end op=read,write lines=B,A7
-// expect: data-race global=converted op=read,write lines=B,A8
-// expect: data-race global=part op=read,write lines=B,A9
-// expect: data-race global=cpus op=read,write lines=B,A10
+// expect: data-race global=status op=read,write lines=B,C
+// expect: data-race global=window op=read,write lines=B,D
+// expect: data-race global=sine op=read,write lines=B,E
+// expect: data-race global=set op=read,write lines=B,F
+// expect: data-race global=matches op=read,write lines=B,G
+// expect: data-race global=wide op=read,write lines=B,H
+// expect: data-race global=end op=read,write lines=B,I
+// expect: data-race global=converted op=read,write lines=B,J
+// expect: data-race global=part op=read,write lines=B,K
+// expect: data-race global=cpus op=read,write lines=B,L
 // flags: -fno-builtin
 // libs: -lm
 #define _GNU_SOURCE
@@ -42,24 +42,24 @@ long sum;
 void *asks(void *arg)
 {
     (void)arg;
-    must(wait(&status) > 0);                                    // A1
-    must(ioctl(ends[0], FIONREAD, &window) == 0);               // A2
-    sincos(1.0, &sine, &cosine);                                // A3
-    must(sigprocmask(SIG_BLOCK, 0, &set) == 0);                 // A4
+    must(wait(&status) > 0);                                    // C
+    must(ioctl(ends[0], FIONREAD, &window) == 0);               // D
+    sincos(1.0, &sine, &cosine);                                // E
+    must(sigprocmask(SIG_BLOCK, 0, &set) == 0);                 // F
     regex_t expression;
     must(regcomp(&expression, "b+", REG_EXTENDED) == 0);
-    must(regexec(&expression, "abbc", 1, matches, 0) == 0);     // A5
+    must(regexec(&expression, "abbc", 1, matches, 0) == 0);     // G
     regfree(&expression);
-    must(swscanf(L"12", L"%d", &wide) == 1);                    // A6
-    must(strtold("1.5x", &end) == 1.5L);                        // A7
+    must(swscanf(L"12", L"%d", &wide) == 1);                    // H
+    must(strtold("1.5x", &end) == 1.5L);                        // I
     iconv_t to = iconv_open("UTF-8", "LATIN1");
     must(to != (iconv_t)-1);
     char text[] = "abc", *in = text, *out = converted;
     size_t left = 3, room = sizeof converted;
-    must(iconv(to, &in, &left, &out, &room) == 0);              // A8
+    must(iconv(to, &in, &left, &out, &room) == 0);              // J
     iconv_close(to);
-    must(modfl(2.5L, &part) == 0.5L);                           // A9
-    must(sched_getaffinity(0, sizeof cpus, &cpus) == 0);        // A10
+    must(modfl(2.5L, &part) == 0.5L);                           // K
+    must(sched_getaffinity(0, sizeof cpus, &cpus) == 0);        // L
     hidden_pass();
     return 0;
 }

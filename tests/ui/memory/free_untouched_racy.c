@@ -10,6 +10,7 @@ int seen;
 void *freer(void *arg)
 {
     (void)arg;
+    hidden_reach(1); // making the other thread takes memory, too
     free(block); // A
     hidden_pass();
     return 0;
@@ -18,7 +19,8 @@ void *freer(void *arg)
 void *user(void *arg)
 {
     (void)arg;
-    hidden_reach(1);
+    hidden_pass();
+    hidden_reach(2);
     seen = block[50001]; // B
     block[20000] = 1; // D
     return 0;
