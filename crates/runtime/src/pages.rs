@@ -221,12 +221,13 @@ impl Owners {
     /// somebody else may be at work in it.
     pub fn give_up(&self, addr: usize, slot: u16) -> bool {
         let owner = &self.owner[addr >> PAGE_BITS & (PAGES - 1)];
-        [name(slot), NOBODY].into_iter().any(|from| {
-            slot < OWNING_SLOTS
-                && owner
-                    .compare_exchange(from, FREED, Ordering::AcqRel, Ordering::Relaxed)
-                    .is_ok()
-        })
+        let now = owner.load(Ordering::Acquire);
+        let free = |from| {
+            owner
+                .compare_exchange(from, FREED, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+        };
+        now == FREED || slot < OWNING_SLOTS && (now == name(slot) || now == NOBODY) && free(now)
     }
 
     /// A fresh block: `[from, to)` was freed before.
