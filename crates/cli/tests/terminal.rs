@@ -61,7 +61,10 @@ fn what_was_found_until_then_is_reported() {
 
     let (status, screen) = interrupted(&folder, &format!("exec {deadheat} run ./waits race"));
     assert_eq!(status, Some(1), "{screen}");
-    assert!(screen.contains("data race: global `shared`") || screen.contains("data race: `shared`"), "{screen}");
+    assert!(
+        screen.contains("data race: global `shared`") || screen.contains("data race: `shared`"),
+        "{screen}"
+    );
     assert!(screen.contains("ended by signal 2 (SIGINT)"), "{screen}");
 
     let (status, screen) = interrupted(&folder, &format!("exec {deadheat} run ./waits"));

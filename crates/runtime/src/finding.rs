@@ -34,6 +34,16 @@ struct Seen {
     told: u64,
 }
 
+/// Writes how often it was seen by now.
+fn again(out: &mut Json, seen: &Seen) {
+    out.event("again")
+        .key("id")
+        .number(seen.id as u64)
+        .key("count")
+        .number(seen.count)
+        .end_line();
+}
+
 /// All findings so far.
 pub struct Findings {
     seen: Locked<HashTable<Seen>>,
@@ -77,6 +87,13 @@ impl Findings {
         let mut seen = self.seen.lock();
         if let Some(old) = seen.find_mut(key, |s| s.key == key) {
             old.count += 1;
+            // A program that dies without a word has told at least half of it.
+            if old.count.is_power_of_two() {
+                let mut out = Json::new();
+                again(&mut out, old);
+                drop(seen);
+                rt.stream.lines(rt, &out.bytes);
+            }
             return None;
         }
         if seen.len() >= MOST {
@@ -101,12 +118,7 @@ impl Findings {
     pub fn tell_counts(&self, rt: &Runtime) {
         let mut out = Json::new();
         for seen in self.seen.lock().iter_mut().filter(|s| s.count > s.told) {
-            out.event("again")
-                .key("id")
-                .number(seen.id as u64)
-                .key("count")
-                .number(seen.count)
-                .end_line();
+            again(&mut out, seen);
             seen.told = seen.count;
         }
         if !out.bytes.is_empty() {

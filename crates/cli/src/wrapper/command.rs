@@ -84,7 +84,12 @@ fn instrument(family: Family, line: &CommandLine, runtime: &dyn Runtime, out: &m
             out.push(joined("-specs=", runtime.gcc_specs()));
             out.push("-Wno-tsan".into()); // "fences are not supported": here they are
         }
-        Family::Clang => out.extend(["-Xclang".into(), "-fsanitize=thread".into()]),
+        Family::Clang => {
+            out.extend(["-Xclang".into(), "-fsanitize=thread".into()]);
+            for define in minimum_and_maximum() {
+                out.extend(["-Xclang".into(), define.into()]);
+            }
+        }
     }
     if !line.assembles {
         out.push("-g".into());
@@ -94,6 +99,31 @@ fn instrument(family: Family, line: &CommandLine, runtime: &dyn Runtime, out: &m
     if let Some(dir) = runtime.gcc_specs().parent() {
         out.extend(["-idirafter".into(), dir.into()]);
     }
+}
+
+/// LLVM leaves the atomic minimum and maximum uninstrumented, so clang's built-in functions for them become loops around a
+/// compare-and-exchange, which it does instrument. In C and C++ alike.
+fn minimum_and_maximum() -> Vec<String> {
+    let define = |name: &str, better: char, load: &str, exchange: &str, result: &str| {
+        format!(
+            "-D{name}(p,v,o)=__extension__({{__typeof__(&*(p)) __dh_p=(p);__typeof__({load}(p,0)) \
+             __dh_o={load}(__dh_p,0),__dh_v=(v),__dh_n;do __dh_n=__dh_o{better}__dh_v?__dh_o:__dh_v;\
+             while(!{exchange}o,0));{result};}})"
+        )
+    };
+    let mut out = Vec::new();
+    for (name, better) in [("max", '>'), ("min", '<')] {
+        let c11 = "__c11_atomic_compare_exchange_weak(__dh_p,&__dh_o,__dh_n,";
+        let gnu = "__atomic_compare_exchange_n(__dh_p,&__dh_o,__dh_n,1,";
+        let load = ("__c11_atomic_load", "__atomic_load_n");
+        let fetch = format!("__c11_atomic_fetch_{name}");
+        out.push(define(&fetch, better, load.0, c11, "__dh_o"));
+        let fetch = format!("__atomic_fetch_{name}");
+        out.push(define(&fetch, better, load.1, gnu, "__dh_o"));
+        let fetch = format!("__atomic_{name}_fetch");
+        out.push(define(&fetch, better, load.1, gnu, "__dh_n"));
+    }
+    out
 }
 
 /// What makes an executable carry the runtime.
