@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use std_alloc::vec::Vec;
 
-use crate::abi::{api, tls};
+use crate::abi::{reports, tls};
 use crate::access::leave;
 use crate::interpose::threads::{pthread_create, pthread_detach};
 use crate::json::Json;
@@ -187,7 +187,7 @@ extern "C" fn listen(_: *mut c_void) -> *mut c_void {
         match answer.split_first() {
             None => return core::ptr::null_mut(),
             Some((b'r', rest)) => {
-                api::on_report();
+                reports::on_report_of_checker();
                 tell(rest);
             }
             Some(_) => {}

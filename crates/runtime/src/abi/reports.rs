@@ -191,6 +191,13 @@ pub fn on_report(line: &[u8], told: ThreadId) {
     }
 }
 
+/// Tells the program that the checker beside it has reported something. What it consists of is known only there.
+pub fn on_report_of_checker() {
+    if let Some(f) = weak::on_report().filter(|_| !fork::forking()) {
+        f(core::ptr::null());
+    }
+}
+
 /// The report that this thread is telling of; null if none.
 #[unsafe(no_mangle)]
 pub extern "C" fn __tsan_get_current_report() -> *const c_void {
