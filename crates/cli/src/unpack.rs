@@ -279,8 +279,8 @@ mod tests {
         let names = fs::read_dir(&dir).expect("a folder").count();
         assert_eq!(
             names,
-            PACKED.len() + 2,
-            "only the files, the specs and the stamp"
+            PACKED.len() + 3,
+            "only the files, the header, the specs and the stamp"
         );
         fs::write(dir.join("exports.list"), "cut").expect("writes");
         unpack(&base).expect("repairs");
