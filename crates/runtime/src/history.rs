@@ -19,7 +19,7 @@ use std_alloc::collections::BTreeMap;
 use std_alloc::vec::Vec;
 
 use crate::intern::{LockSetId, StackId};
-use crate::pages::AtWork;
+use crate::pages::{AtWork, Losses};
 use crate::sync::Locked;
 use crate::threads::ThreadId;
 pub use crate::timeline::SyncEvent;
@@ -68,7 +68,7 @@ impl Touch {
 }
 
 const PC_BITS: u32 = 48;
-const SIZE_SHIFT: u32 = 52;
+pub const SIZE_SHIFT: u32 = 52;
 /// How far numbers can be apart that one number stands for.
 pub const BOTH_REACH: u64 = 1 << BOTH_BITS;
 const BOTH_BITS: u32 = PC_BITS / 2;
@@ -176,21 +176,35 @@ impl Kept {
         }
     }
 
-    /// The same with only the records for which there is a bit in `named`.
-    fn reduce(&self, named: &Named) -> Kept {
-        let places = named.iter().enumerate().flat_map(|(word, &bits)| {
-            let mut left = bits;
-            core::iter::from_fn(move || {
-                let bit = (left != 0).then(|| left.trailing_zeros() as usize)?;
-                left &= left - 1;
-                Some(word * 64 + bit)
-            })
-        });
-        Kept::Some(
-            places
-                .filter_map(|place| Some((place as u16, self.record(place)?)))
-                .collect(),
-        )
+    /// Gives up the records for which there is no bit in `named`.
+    fn reduce(&mut self, named: &Named) {
+        let is_named = |place: usize| named[place / 64] >> (place % 64) & 1 != 0;
+        let kept = match self {
+            Kept::Some(records) => {
+                if records.iter().all(|&(place, _)| is_named(place as usize)) {
+                    return;
+                }
+                records
+                    .iter()
+                    .filter(|&&(place, _)| is_named(place as usize))
+                    .copied()
+                    .collect()
+            }
+            Kept::All(_) => {
+                let count = named.iter().map(|bits| bits.count_ones() as usize).sum();
+                let mut records = Vec::with_capacity(count);
+                for (word, &bits) in named.iter().enumerate() {
+                    let mut left = bits;
+                    while left != 0 {
+                        let place = word * 64 + left.trailing_zeros() as usize;
+                        records.extend(self.record(place).map(|record| (place as u16, record)));
+                        left &= left - 1;
+                    }
+                }
+                records.into_boxed_slice()
+            }
+        };
+        *self = Kept::Some(kept);
     }
 }
 
@@ -227,6 +241,8 @@ pub struct SlotHistory {
     ring_counted: AtomicBool,
     /// Where the slot's strand is changing cells just now.
     pub at_work: AtWork,
+    /// How fast others take pages from it.
+    pub losses: Losses,
 }
 
 // SAFETY: chunks are plain memory, owned by the history; see the table above for who touches what.
@@ -243,6 +259,7 @@ impl SlotHistory {
             has_both: AtomicBool::new(false),
             ring_counted: AtomicBool::new(false),
             at_work: AtWork::new(),
+            losses: Losses::new(),
         }
     }
 
@@ -376,7 +393,7 @@ impl SlotHistory {
             let Some(named) = named(index) else {
                 return false;
             };
-            *kept = kept.reduce(&named);
+            kept.reduce(&named);
             freed -= kept.bytes().min(freed);
             true
         });
@@ -387,15 +404,28 @@ impl SlotHistory {
         freed
     }
 
-    /// Calls `f` for each record that is kept, and `who` for each thread that has some.
-    pub fn each_kept(&self, mut f: impl FnMut(Record), mut who: impl FnMut(ThreadId)) {
+    /// Calls `f` for each pair of calls and locks that a record has which is kept, and `who` for each thread that has some.
+    pub fn each_kept(&self, mut f: impl FnMut(StackId, LockSetId), mut who: impl FnMut(ThreadId)) {
         let chunks = self.chunks.lock();
+        // Neighbours often have the same.
+        let mut last = (StackId(0), LockSetId(0));
+        let mut look = |record: Record| {
+            let has = (record.caller, record.locks);
+            if has != last {
+                f(record.caller, record.locks);
+                last = has;
+            }
+        };
         for kept in chunks.values() {
             match kept {
-                Kept::Some(records) => records.iter().for_each(|&(_, record)| f(record)),
-                Kept::All(_) => (0..CHUNK)
-                    .filter_map(|place| kept.record(place))
-                    .for_each(&mut f),
+                Kept::Some(records) => records.iter().for_each(|&(_, record)| look(record)),
+                Kept::All(chunk) => {
+                    // SAFETY: the chunk lives while its slot's lock is held.
+                    for record in unsafe { &(**chunk).records } {
+                        // SAFETY: a record that is being written is of a present step, whose strand is asked itself.
+                        look(unsafe { *record.get() });
+                    }
+                }
             }
         }
         drop(chunks);

@@ -129,9 +129,9 @@ fn histories(rt: &Runtime, named: &mut Named) {
             ..
         } = &mut *named;
         history.each_kept(
-            |record| {
-                rt.stacks.mark(stacks, record.caller);
-                rt.lock_sets.mark(sets, record.locks);
+            |caller, locks| {
+                rt.stacks.mark(stacks, caller);
+                rt.lock_sets.mark(sets, locks);
             },
             |thread| threads.add(thread.0),
         );

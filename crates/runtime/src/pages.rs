@@ -23,13 +23,13 @@
 //! | who holds the block's lock | all other changes |
 
 use core::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicUsize, Ordering, compiler_fence,
+    AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence,
 };
 
 use crate::cell::Right;
 use crate::lifetime;
 use crate::runtime::Runtime;
-use crate::shadow::REGION_BITS;
+use crate::shadow::{REGION_BITS, Shadow};
 use crate::sync::SpinLock;
 use crate::sync_places::SyncPage;
 use crate::sys;
@@ -57,13 +57,15 @@ pub struct Owners {
     /// When the page last changed hands.
     since: [AtomicU32; PAGES],
     changing: SpinLock,
+    /// A bit for each page that ever was somebody's: the cells of the others are empty.
+    touched: AtomicU16,
     /// Where the synchronization objects in each page are.
     pub syncs: [AtomicPtr<SyncPage>; PAGES],
 }
 
 /// The owners' names come first, so many bytes before the block's cells.
 pub const OWNERS_BYTES: usize = size_of::<Owners>();
-const _: () = assert!(core::mem::offset_of!(Owners, owner) == 0);
+const _: () = assert!(core::mem::offset_of!(Owners, owner) == 0 && PAGES == 16);
 
 /// Where a slot's strand is at work; 0 if nowhere. On a line of its own, since it is written all the time.
 #[repr(align(64))]
@@ -87,16 +89,50 @@ impl AtWork {
         self.0.load(Ordering::Relaxed) != 0
     }
 
-    /// Is it in the block for `addr`?
-    fn is_near(&self, addr: usize) -> bool {
+    /// Is it in the block for `addr`, or the next ones, so many altogether?
+    fn is_near(&self, addr: usize, blocks: usize) -> bool {
         let at = self.0.load(Ordering::Acquire);
-        at != 0 && at >> REGION_BITS == addr >> REGION_BITS
+        at != 0 && (at >> REGION_BITS).wrapping_sub(addr >> REGION_BITS) < blocks
     }
 
     /// And has done so.
     #[inline(always)]
     pub fn end(&self) {
         self.0.store(0, Ordering::Release);
+    }
+}
+
+/// How fast a slot loses pages to others: how many blocks are taken from it at once.
+pub struct Losses(AtomicU64);
+
+/// Blocks that are taken at once at most.
+const MOST_AT_ONCE: usize = 16;
+/// One more loss within this many units of time is one of a row.
+const IN_A_ROW: u64 = 1 << 11;
+
+impl Losses {
+    pub const fn new() -> Self {
+        Losses(AtomicU64::new(0))
+    }
+
+    /// One more: how many blocks to take.
+    fn another(&self) -> usize {
+        let now = sys::cycles() >> UNIT_BITS;
+        let last = self.0.load(Ordering::Relaxed);
+        let (then, blocks) = (last >> 8, (last & 0xff) as usize);
+        let blocks = if now.wrapping_sub(then) < IN_A_ROW {
+            (blocks * 2).clamp(1, MOST_AT_ONCE)
+        } else {
+            1
+        };
+        self.0.store(now << 8 | blocks as u64, Ordering::Relaxed);
+        blocks
+    }
+}
+
+impl Default for Losses {
+    fn default() -> Self {
+        Losses::new()
     }
 }
 
@@ -152,6 +188,7 @@ impl Owners {
             if slot >= OWNING_SLOTS || !barrier_works() {
                 self.change(rt, addr, owner, SHARED);
             } else if owner == NOBODY {
+                self.touch(page);
                 let claimed = self.owner[page].compare_exchange(
                     NOBODY,
                     name(slot),
@@ -173,6 +210,17 @@ impl Owners {
         }
     }
 
+    /// Was the page of `addr` ever somebody's? If not, its cells are empty.
+    #[inline(always)]
+    pub fn is_touched(&self, addr: usize) -> bool {
+        self.touched.load(Ordering::Acquire) >> (addr >> PAGE_BITS & (PAGES - 1)) & 1 != 0
+    }
+
+    /// The page becomes somebody's who may write to its cells.
+    fn touch(&self, page: usize) {
+        self.touched.fetch_or(1 << page, Ordering::AcqRel);
+    }
+
     /// Makes the page shared, for somebody who must lock one of its cells.
     pub fn share(&self, rt: &Runtime, addr: usize) {
         let page = addr >> PAGE_BITS & (PAGES - 1);
@@ -187,34 +235,71 @@ impl Owners {
     }
 
     /// Takes the page from `from`, unless it has changed hands meanwhile, and gives it to `to`. The other pages of the
-    /// block that `from` owns become nobody's on the way: whoever comes for one will likely come for all.
+    /// block that `from` owns become nobody's on the way, and if he loses one after the other those of the blocks
+    /// behind it too: whoever comes for one will likely come for all, and what costs is the system call.
     #[cold]
     fn change(&self, rt: &Runtime, addr: usize, from: u16, to: u16) {
         let page = addr >> PAGE_BITS & (PAGES - 1);
         self.changing.lock();
         if from == NOBODY {
+            self.touch(page);
             let _ =
                 self.owner[page].compare_exchange(NOBODY, to, Ordering::AcqRel, Ordering::Relaxed);
         } else if self.owner[page].load(Ordering::Acquire) == from && from < CHANGING {
-            let mut taken = 0u32;
-            for (i, owner) in self.owner.iter().enumerate() {
-                // The owner may be giving it up just now.
-                let taking =
-                    owner.compare_exchange(from, CHANGING, Ordering::AcqRel, Ordering::Relaxed);
-                taken |= (taking.is_ok() as u32) << i;
+            let history = rt.histories.of(from - 1);
+            let mut others: [Option<(&Owners, u32)>; MOST_AT_ONCE] = [None; MOST_AT_ONCE];
+            let blocks = history.losses.another();
+            for (i, other) in others.iter_mut().enumerate().take(blocks).skip(1) {
+                *other = Owners::near(rt, addr, i)
+                    .filter(|block| block.changing.try_lock())
+                    .map(|block| (block, block.take_all(from)));
             }
+            let taken = self.take_all(from);
             sys::barrier_everywhere();
-            let at_work = &rt.histories.of(from - 1).at_work;
-            while at_work.is_near(addr) {
+            while history.at_work.is_near(addr, blocks) {
                 sys::yield_now();
             }
-            for (i, owner) in self.owner.iter().enumerate() {
-                if taken >> i & 1 != 0 {
-                    owner.store(if i == page { to } else { NOBODY }, Ordering::Release);
-                }
+            for (block, taken) in others.iter().flatten() {
+                block.leave_all(*taken);
+                block.changing.unlock();
             }
+            if taken >> page & 1 != 0 {
+                self.owner[page].store(to, Ordering::Release);
+            }
+            self.leave_all(taken & !(1 << page));
         }
         self.changing.unlock();
+    }
+
+    /// The owners of the block that is `i` blocks behind that of `addr`, if there is one.
+    fn near(rt: &Runtime, addr: usize, i: usize) -> Option<&Owners> {
+        let addr = addr.checked_add(i << REGION_BITS)?;
+        let cell = rt.shadow.existing(addr)?;
+        // SAFETY: the shadow gave the cell for this address.
+        Some(unsafe { Shadow::owners(addr, cell) })
+    }
+
+    /// Begins to take all pages that `from` owns: which those are.
+    fn take_all(&self, from: u16) -> u32 {
+        let mut taken = 0u32;
+        for (i, owner) in self.owner.iter().enumerate() {
+            // The owner may be giving it up just now.
+            let taking = owner.load(Ordering::Relaxed) == from
+                && owner
+                    .compare_exchange(from, CHANGING, Ordering::AcqRel, Ordering::Relaxed)
+                    .is_ok();
+            taken |= (taking as u32) << i;
+        }
+        taken
+    }
+
+    /// These pages are nobody's now.
+    fn leave_all(&self, taken: u32) {
+        for (i, owner) in self.owner.iter().enumerate() {
+            if taken >> i & 1 != 0 {
+                owner.store(NOBODY, Ordering::Release);
+            }
+        }
     }
 
     /// `slot` has freed memory in the page of `addr` whose cells it did not mark. False if the page is not its own, so that
@@ -245,6 +330,7 @@ impl Owners {
         let mine =
             self.owner[page].compare_exchange(FREED, CHANGING, Ordering::AcqRel, Ordering::Relaxed);
         if mine.is_ok() {
+            self.touch(page);
             let start = addr >> PAGE_BITS << PAGE_BITS;
             let end = start + (1 << PAGE_BITS);
             for range in freed.overlapping(start, end) {

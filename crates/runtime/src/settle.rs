@@ -19,9 +19,9 @@ use core::mem::offset_of;
 use deadheat_detect::entry::{LIST, LOCK, PLAIN, SEQ_SHIFT, SLOT_SHIFT, WHAT, WRITE};
 
 use crate::access;
-use crate::cell::Cell;
+use crate::cell::{ADDRESS_UNIT, Cell, PART_SHIFT, TABLE, VERSION_SHIFT};
 use crate::clock::Clock;
-use crate::history::{CHUNK, Place};
+use crate::history::{CHUNK, Place, SIZE_SHIFT};
 use crate::pages::{OWNERS_BYTES, PAGE_BITS, PAGES, SHARED};
 use crate::runtime::RT;
 use crate::strand::{OTHER_SITE, Strand};
@@ -76,7 +76,7 @@ macro_rules! number {
     };
 }
 
-/// Goes on if the strand owns the page, with the first word in r10, which names no list; else to 85, with the owner in cx.
+/// Goes on if the strand owns the page, with the first word in r10; else to 85, with the owner in cx.
 macro_rules! own {
     () => {
         "mov ecx, edi
@@ -91,29 +91,45 @@ macro_rules! own {
          cmp cx, word ptr [rdx + {owner_name}]
          jne 85f
          mov r10, qword ptr [rax]
-         test r10d, {list_or_lock}
-         jnz 80f
         "
+    };
+}
+
+/// Goes to 80 if the first word names a list or is locked.
+macro_rules! no_list {
+    ($else:literal) => {
+        concat!("test r10d, {list_or_lock}\n jnz ", $else, "\n")
+    };
+}
+
+/// Goes to 80 if the first word does not name a table or is locked.
+macro_rules! has_table {
+    ($else:literal) => {
+        concat!(
+            "mov ecx, r10d\n and ecx, {list_or_lock} + {table}\n cmp ecx, {list} + {table}\n jne ",
+            $else,
+            "\n"
+        )
     };
 }
 
 /// The same if the page is shared: the cell is locked then.
 macro_rules! shared {
-    () => {
-        "85:
+    ($fits:expr) => {
+        concat!(
+            "85:
          cmp cx, {shared}
          jne 80b
-         mov r10, qword ptr [rax]
-         test r10d, {list_or_lock}
-         jnz 80b
-         mov rcx, rax
+         mov r10, qword ptr [rax]\n",
+            $fits,
+            "mov rcx, rax
          mov rax, r10
          mov rdi, r10
          or rdi, {lock}
          lock cmpxchg qword ptr [rcx], rdi
          mov rax, rcx
-         jne 80b
-        "
+         jne 80b\n"
+        )
     };
 }
 
@@ -137,6 +153,78 @@ macro_rules! words {
          ja 89f
          or r9, rsi
         "
+    };
+}
+
+/// Puts r9 into the parts of the cell's table that the access is, if it is whole ones and all that was done to them
+/// happened before (`table::settle_table`); else goes to 89, with nothing changed.
+macro_rules! into_table {
+    () => {
+        concat!(
+            "mov r11, r10
+             shl r11, {no_version}
+             shr r11, {no_version} + {seq_shift}
+             shl r11, {address_unit}
+             mov rcx, r10
+             shr rcx, {part_shift}
+             mov r10d, 1
+             shl r10d, cl
+             dec r10d
+             mov rdi, qword ptr [r8]
+             and edi, 7
+             test edi, r10d
+             jnz 89f
+             shr edi, cl
+             shl edi, 4
+             add r11, rdi
+             mov rdi, qword ptr [rsp - 8]
+             shr rdi, {size_shift}
+             test edi, r10d
+             jnz 89f
+             shr edi, cl
+             shl edi, 4
+             lea r10, [r11 + rdi]
+             mov qword ptr [rsp - 16], r11
+          50:\n",
+            into_table!("r11"),
+            into_table!("r11 + 8"),
+            "add r11, 16
+             cmp r11, r10
+             jne 50b
+             mov r11, qword ptr [rsp - 16]
+             or r9, rsi
+             test esi, {write}
+             jz 52f
+          51:
+             mov qword ptr [r11], r9
+             mov qword ptr [r11 + 8], 0
+             add r11, 16
+             cmp r11, r10
+             jne 51b
+             jmp 53f
+          52:
+             mov qword ptr [r11 + 8], r9
+             add r11, 16
+             cmp r11, r10
+             jne 52b
+          53:
+             mov qword ptr [rax + 8], r9\n"
+        )
+    };
+    ($word:literal) => {
+        concat!(
+            "mov rdi, qword ptr [",
+            $word,
+            "]
+             mov rcx, rdi
+             shr rcx, {slot_shift}
+             cmp rcx, qword ptr [rdx + {clock_len}]
+             jae 89f
+             shl rcx, 3
+             add rcx, qword ptr [rdx + {clock}]
+             cmp rdi, qword ptr [rcx]
+             ja 89f\n"
+        )
     };
 }
 
@@ -236,21 +324,21 @@ macro_rules! tail {
     };
 }
 
-/// One way to settle, whose middle part says what the words become: r10 and r11 were there, r9 is new. It goes to 89, with
-/// nothing changed, if it cannot.
+/// A function of the hooks', and the same for tests: arguments as functions have them, and [`tested::left`] instead of the
+/// rest.
 macro_rules! settle {
-    ($(#[$doc:meta])* $name:ident, $tested:ident, $middle:expr) => {
-        settle!($(#[$doc])* $name(), "", unsettled, $middle);
+    ($(#[$doc:meta])* $name:ident, $tested:ident, $body:expr) => {
+        settle!($(#[$doc])* $name(), "", unsettled, $body);
         #[cfg(test)]
         settle!(
-            /// The same for tests: arguments as functions have them, and [`tested::left`] instead of the rest.
+            /// The same for tests.
             $tested(addr: usize, need: u64, s: &mut Strand, cell: *mut Cell, place: Place),
             "mov rax, rcx\n mov r9, r8",
             tested::left,
-            $middle
+            $body
         );
     };
-    ($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*), $before:expr, $rest:path, $middle:expr) => {
+    ($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*), $before:expr, $rest:path, $body:expr) => {
         $(#[$doc])*
         ///
         /// # Safety
@@ -261,14 +349,9 @@ macro_rules! settle {
                 $before,
                 number!(),
                 own!(),
-                words!(),
-                $middle,
-                put_own!(),
-                tail!(),
-                shared!(),
-                words!(),
-                $middle,
-                put_shared!(),
+                $body,
+                // Each way uses some of them.
+                "# {list} {table} {no_version} {address_unit} {part_shift} {size_shift} {what} {write} {kind}",
                 frames_top = const offset_of!(Strand, frames_top),
                 frames_known = const offset_of!(Strand, frames_known),
                 at_work = const offset_of!(Strand, at_work),
@@ -287,7 +370,13 @@ macro_rules! settle {
                 owners = const OWNERS_BYTES,
                 shared = const SHARED as i16,
                 list_or_lock = const LIST | LOCK,
+                list = const LIST,
                 lock = const LOCK,
+                table = const TABLE,
+                no_version = const 64 - VERSION_SHIFT,
+                address_unit = const ADDRESS_UNIT,
+                part_shift = const PART_SHIFT,
+                size_shift = const SIZE_SHIFT,
                 slot_shift = const SLOT_SHIFT,
                 seq_shift = const SEQ_SHIFT,
                 chunk_mask = const CHUNK - 1,
@@ -302,18 +391,61 @@ macro_rules! settle {
     };
 }
 
+/// For a cell without a list; the middle part says what the words become: r10 and r11 were there, r9 is new. It goes to
+/// 89, with nothing changed, if it cannot.
+macro_rules! two_words {
+    ($middle:expr) => {
+        concat!(
+            no_list!("80f"),
+            words!(),
+            $middle,
+            put_own!(),
+            tail!(),
+            shared!(no_list!("80b")),
+            words!(),
+            $middle,
+            put_shared!()
+        )
+    };
+}
+
+settle! {
+    /// A plain access to a cell with a table.
+    settle_table, tested_table,
+    concat!(
+        has_table!("80f"),
+        into_table!(),
+        "jmp 60f
+      89:
+         jmp 80f\n",
+        tail!(),
+        shared!(has_table!("80b")),
+        into_table!(),
+        "mov rcx, qword ptr [rax]
+         and rcx, -{lock} - 1
+         mov qword ptr [rax], rcx
+         jmp 60b
+      89:
+         mov rcx, qword ptr [rax]
+         and rcx, -{lock} - 1
+         mov qword ptr [rax], rcx
+         jmp 80b\n"
+    )
+}
+
 settle! {
     /// A plain write of all 8 bytes: whatever happened before it may be forgotten.
     settle_write8, tested_write8,
+    two_words!(
     "mov r10, r9
      xor r11d, r11d
-     # {what} {write} {kind}
-    "
+    ")
 }
 
 settle! {
     /// A plain read of all 8 bytes: writes stay, and at most one of the words can be one.
     settle_read8, tested_read8,
+    two_words!(
     "test r11d, {write}
      jnz 51f
      test r10d, {write}
@@ -329,13 +461,13 @@ settle! {
   52:
      xor r11d, r11d
      mov r10, r9
-     # {what} {kind}
-    "
+    ")
 }
 
 settle! {
     /// A plain access to some bytes.
     settle_part, tested_part,
+    two_words!(
     "mov rcx, r10
      xor rcx, r9
      cmp rcx, 255
@@ -410,7 +542,7 @@ settle! {
   52:
      xor r11d, r11d
      mov r10, r9
-    "
+    ")
 }
 
 /// What tests need to hold this against its specification.
@@ -441,7 +573,9 @@ pub mod tested {
         LEFT.set(false);
         // SAFETY: by the contract.
         unsafe {
-            if need == MASK | PLAIN | WRITE {
+            if crate::cell::has_table(cell) {
+                tested_table(addr, need, s, cell, place);
+            } else if need == MASK | PLAIN | WRITE {
                 tested_write8(addr, need, s, cell, place);
             } else if need == MASK | PLAIN {
                 tested_read8(addr, need, s, cell, place);

@@ -1,14 +1,15 @@
 //! From an address to its shadow cell, with no fixed layout of the address space.
 //!
-//! One flat table has a pointer for each 64 KiB of the program's addresses, to a block of cells (16 bytes for 8). The
+//! One flat table has a word for each 64 KiB of the program's addresses: what must be added to twice an address for the
+//! address of its cell (16 bytes for 8), or 0 if there is no block of cells. The
 //! table is 16 GiB of address space that reads as zero and costs neither memory nor commit charge; the pages of it that
 //! are written become real one by one. Blocks come from arenas that start small and grow.
 
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use crate::cell::{self, Cell};
 use crate::freed::Freed;
-use crate::pages::Owners;
+use crate::pages::{Owners, PAGE_BITS};
 use crate::sync::{Locked, SpinLock};
 use crate::sys;
 
@@ -27,9 +28,11 @@ const LARGEST_ARENA: usize = 64 * BLOCK_BYTES;
 
 type Block = *mut Cell;
 
+const _: () = assert!(size_of::<Cell>() == 2 * 8);
+
 /// The shadow of one process.
 pub struct Shadow {
-    table: AtomicPtr<AtomicPtr<Cell>>,
+    table: AtomicPtr<AtomicUsize>,
     arena: Locked<Arena>,
     /// What was freed without being marked in its cells.
     pub freed: Freed,
@@ -68,7 +71,7 @@ impl Shadow {
     }
 
     /// The table, for the fast path.
-    pub fn table(&self) -> *const AtomicPtr<Cell> {
+    pub fn table(&self) -> *const AtomicUsize {
         self.table.load(Ordering::Relaxed)
     }
 
@@ -80,12 +83,11 @@ impl Shadow {
             return None;
         }
         // SAFETY: the table has an entry for each region.
-        let block = unsafe { (*self.table().add(region)).load(Ordering::Acquire) };
-        if block.is_null() {
+        let distance = unsafe { (*self.table().add(region)).load(Ordering::Acquire) };
+        if distance == 0 {
             return None;
         }
-        // SAFETY: a block has a cell for each 8 bytes of its region.
-        Some(unsafe { block.add((addr % REGION) / 8) })
+        Some(distance.wrapping_add((addr & !7) * 2) as *mut Cell)
     }
 
     /// The owners of the pages in the region of `addr`, whose cell is `cell`.
@@ -116,8 +118,13 @@ impl Shadow {
         let mut arena = self.arena.lock();
         // SAFETY: the table has an entry for each region.
         let entry = unsafe { &*self.table().add(region) };
-        if entry.load(Ordering::Acquire).is_null() {
-            let block = arena.take()?;
+        if entry.load(Ordering::Acquire) == 0 {
+            let start = region << REGION_BITS;
+            let mut block = arena.take()?;
+            if block as usize == start * 2 {
+                // Its distance would say that there is none.
+                block = arena.take()?;
+            }
             let page = entry.as_ptr() as usize & !(PAGE - 1);
             // SAFETY: the page is one of the table's. Made writable again and again is harmless.
             if !unsafe { sys::make_writable(page as *mut u8, PAGE) } {
@@ -126,12 +133,11 @@ impl Shadow {
             arena.regions.push(region);
             // Before somebody else looks whether there is a block, or after he has said what was freed.
             let freed = self.freed.lock();
-            let start = region << REGION_BITS;
             for (from, to, _) in freed.overlapping(start, start + REGION) {
                 // SAFETY: a fresh block that nobody knows, with its owners before it.
                 unsafe { Self::owners(start, block) }.begin_freed(from, to);
             }
-            entry.store(block, Ordering::Release);
+            entry.store((block as usize).wrapping_sub(start * 2), Ordering::Release);
             drop(freed);
         }
         drop(arena);
@@ -177,23 +183,37 @@ impl Shadow {
         }
     }
 
-    /// Calls `f` for every cell that exists.
+    /// Calls `f` for every cell that may be other than empty.
     pub fn each_cell(&self, mut f: impl FnMut(*mut Cell)) {
-        self.each_cell_at(|_, cell| f(cell));
+        self.each_page(|_, cells| {
+            cells
+                .iter()
+                .for_each(|cell| f((&raw const *cell).cast_mut()))
+        });
     }
 
-    /// Calls `f` for every cell that exists, with its address.
-    pub fn each_cell_at(&self, mut f: impl FnMut(usize, *mut Cell)) {
+    /// Calls `f` for the cells of every page that was ever touched, with the page's address.
+    pub fn each_page(&self, mut f: impl FnMut(usize, &[Cell])) {
         let mut done = 0;
         loop {
             let Some(region) = self.arena.lock().regions.get(done).copied() else {
                 return;
             };
             done += 1;
-            if let Some(cells) = self.existing(region << REGION_BITS) {
-                for i in 0..CELLS {
-                    // SAFETY: the cell is inside the block.
-                    f((region << REGION_BITS) + i * 8, unsafe { cells.add(i) });
+            let start = region << REGION_BITS;
+            let Some(cells) = self.existing(start) else {
+                continue;
+            };
+            // SAFETY: the shadow gave the cell for this address.
+            let owners = unsafe { Self::owners(start, cells) };
+            for page in (start..start + REGION).step_by(1 << PAGE_BITS) {
+                if owners.is_touched(page) {
+                    const COUNT: usize = (1 << PAGE_BITS) / 8;
+                    // SAFETY: the page's cells are inside the block, which is never freed.
+                    let cells = unsafe {
+                        core::slice::from_raw_parts(cells.add((page - start) / 8), COUNT)
+                    };
+                    f(page, cells);
                 }
             }
         }

@@ -8,10 +8,11 @@
 
 use core::arch::naked_asm;
 
-use deadheat_detect::entry::{LIST, MASK, PLAIN, WRITE};
+use deadheat_detect::entry::{LIST, MASK, PLAIN, SEQ_SHIFT, WRITE};
 
 use crate::abi::tls;
 use crate::access;
+use crate::cell::{ADDRESS_UNIT, PART_SHIFT, TABLE, VERSION_SHIFT};
 use crate::history::{Place, Touch};
 use crate::record::hook;
 use crate::runtime::RT;
@@ -42,8 +43,9 @@ const fn size(text: &str) -> u64 {
     }
 }
 
-/// Loads the strand into rdx and the cell's address into rax; jumps to 9 if there is no block.
-macro_rules! find_cell {
+/// Loads the strand into rdx, and into rax what must be added to twice the address for the cell's address; jumps to 9 if
+/// there is no block.
+macro_rules! find_block {
     () => {
         "mov rdx, qword ptr [rip + __deadheat_strand@GOTTPOFF]
          mov rdx, qword ptr fs:[rdx]
@@ -55,100 +57,113 @@ macro_rules! find_cell {
          mov rax, qword ptr [rcx + rax*8]
          test rax, rax
          jz 9f
-         movzx ecx, di
-         and ecx, 0xfff8
-         lea rax, [rax + rcx*2]
         "
     };
 }
 
-/// Goes on at label $done if one of the words of the cell at rax + $cell is of this step and covers rsi, else to $else with
-/// the first word in r10.
-macro_rules! check_cell {
-    (write, $cell:literal, $done:literal, $else:literal) => {
-        check_cell!($cell, "", "r10", "r8", $done, $else)
-    };
-    // The first word of a cell with a list is no entry: only `check_list` can say something of it.
-    (read, $cell:literal, $done:literal, $else:literal) => {
-        check_cell!(
-            $cell,
-            concat!("test r10d, {list}\n jnz ", $else, "f"),
-            "r8",
-            "r10",
-            $done,
-            $else
-        )
-    };
-    ($cell:literal, $between:expr, $likely:literal, $other:literal, $done:literal, $else:literal) => {
+/// Goes to $yes if the word in $word, or at it, is of this step and covers $need; uses r9 and r11.
+macro_rules! word_covers {
+    ($word:literal, $need:literal, $yes:literal) => {
         concat!(
-            "mov r10, qword ptr [rax + ",
-            $cell,
-            "]\n",
-            "mov r8, qword ptr [rax + ",
-            $cell,
-            " + 8]\n",
             "mov r9, ",
-            $likely,
-            "\n",
-            "and r9, rsi\n",
-            "cmp r9, rsi\n",
-            "jne 2f\n",
-            "sub ",
-            $likely,
-            ", qword ptr [rdx]\n",
-            "cmp ",
-            $likely,
-            ", qword ptr [rdx + 8]\n",
-            "jb ",
-            $done,
-            "f\n",
-            "2:\n",
-            $between,
-            "\n",
-            "mov r9, ",
-            $other,
-            "\n",
-            "and r9, rsi\n",
-            "cmp r9, rsi\n",
-            "jne ",
-            $else,
-            "f\n",
-            "mov r9, ",
-            $other,
-            "\n",
-            "sub r9, qword ptr [rdx]\n",
-            "cmp r9, qword ptr [rdx + 8]\n",
-            "jae ",
-            $else,
-            "f\n",
-            $done,
-            ":\n",
+            $word,
+            "\n mov r11, r9\n and r11, ",
+            $need,
+            "\n cmp r11, ",
+            $need,
+            "\n jne 2f\n sub r9, qword ptr [rdx]\n cmp r9, qword ptr [rdx + 8]\n jb ",
+            $yes,
+            "\n2:\n"
         )
     };
 }
 
-/// At label $here with a cell's first word in r10: back to $done if it names a list that this step is known to have read,
-/// else to $else.
+/// At label 40 with a cell whose words do not say it: goes to 33 if the cell names a list that this step is known to have
+/// read, or a table that has the access (`table::has`), else on.
 macro_rules! check_list {
-    ($here:literal, $done:literal, $else:literal) => {
+    (read) => {
         concat!(
-            $here,
-            ":\n",
-            "test r10d, {list}\n",
-            "jz ",
-            $else,
-            "f\n",
-            "mov r8, r10\n",
-            "shr r8, {lists_shift}\n",
-            "and r8d, {lists_mask}\n",
-            "cmp r10, qword ptr [rdx + r8*8 + 56]\n",
-            "je ",
-            $done,
-            "b\n",
-            "jmp ",
-            $else,
-            "f\n",
+            "40: mov r10, qword ptr [rax]
+                 test r10d, {list}
+                 jz 8f
+                 test r10d, {table}
+                 jnz 50f
+                 mov r8, r10
+                 shr r8, {lists_shift}
+                 and r8d, {lists_mask}
+                 cmp r10, qword ptr [rdx + r8*8 + 56]
+                 je 33b
+                 jmp 8f
+             50:\n",
+            check_list!()
         )
+    };
+    (write) => {
+        concat!(
+            "40: mov r10, qword ptr [rax]
+                 mov r8d, r10d
+                 not r8d
+                 test r8d, {list} + {table}
+                 jnz 8f # {lists_shift} {lists_mask}\n",
+            check_list!()
+        )
+    };
+    () => {
+        concat!(
+            "mov r8, r10
+             shl r8, {no_version}
+             shr r8, {no_version} + {seq_shift}
+             shl r8, {address_unit}
+             mov r11d, edi
+             and r11d, 7
+             mov rcx, r10
+             shr rcx, {part_shift}
+             shr r11d, cl
+             shl r11d, 4
+             add r8, r11\n",
+            word_covers!("qword ptr [r8 + 8]", "rsi", "51f"),
+            word_covers!("qword ptr [r8]", "rsi", "51f"),
+            "52: movabs r9, {place}
+                 or r9, qword ptr [rsp]
+                 jmp {settle_table}
+             51: cmp r10, qword ptr [rax]
+                 je 33b\n"
+        )
+    };
+}
+
+/// At label 7, with twice the bytes' place in the first cell too much in rax, for an access across two cells: goes to 33 if
+/// this step has been at both with at least these bytes, else to 9. The next region's block is not looked for.
+macro_rules! check_two {
+    ($mask:literal, $likely:literal, $other:literal) => {
+        concat!(
+            "7:  movzx ecx, di
+                 cmp ecx, 0xfff8
+                 jae 9f
+                 and ecx, 7
+                 mov esi, ",
+            $mask,
+            "\n  shl esi, cl
+                 movzx r8d, sil
+                 or r8d, {kind}
+                 and rax, -16\n",
+            word_covers!($likely, "r8", "71f"),
+            word_covers!($other, "r8", "71f"),
+            "jmp 9f
+             71: shr esi, 8
+                 mov r8d, esi
+                 or r8d, {kind}
+                 add rax, 16\n",
+            word_covers!($likely, "r8", "33b"),
+            word_covers!($other, "r8", "33b"),
+            "jmp 9f\n"
+        )
+    };
+    (read, $mask:literal) => {
+        check_two!($mask, "qword ptr [rax + 8]", "qword ptr [rax]")
+    };
+    (write, $mask:literal) => {
+        check_two!($mask, "qword ptr [rax]", "qword ptr [rax + 8]")
     };
 }
 
@@ -209,52 +224,43 @@ macro_rules! wide_second_tail {
     };
 }
 
-/// Hooks for one size of 1, 2 or 4 bytes: somewhere inside a cell, or across two (then slow).
+/// Hooks for one size of 1, 2 or 4 bytes: somewhere inside a cell, or across two.
 macro_rules! small_hooks {
     ($($size:literal, $mask:literal, $highest:literal: $read:ident $write:ident;)*) => { $(
-        /// # Safety
-        /// For the compiler's instrumentation only: called right before the access, so that the memory is the program's.
-        #[unsafe(naked)]
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $read(addr: usize) {
-            naked_asm!(
-                find_cell!(),
-                "mov ecx, edi",
-                "and ecx, 7",
-                concat!("cmp ecx, ", $highest),
-                "ja 9f",
-                concat!("mov esi, ", $mask),
-                "shl esi, cl",
-                "or esi, {kind}",
-                check_cell!(read, "0", "30", "40"),
-                "ret",
-                check_list!("40", "30", "8"),
-                slow_tail!($size),
-                kind = const READ, slow = sym hook::read, settle = sym settle::settle_part, place = const Place::new(0, Touch::Read, size($size)).0,
-                lists_shift = const READ_LISTS_SHIFT, lists_mask = const READ_LISTS - 1, list = const LIST
-            )
-        }
-        /// # Safety
-        /// For the compiler's instrumentation only: called right before the access, so that the memory is the program's.
-        #[unsafe(naked)]
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $write(addr: usize) {
-            naked_asm!(
-                find_cell!(),
-                "mov ecx, edi",
-                "and ecx, 7",
-                concat!("cmp ecx, ", $highest),
-                "ja 9f",
-                concat!("mov esi, ", $mask),
-                "shl esi, cl",
-                "or esi, {kind}",
-                check_cell!(write, "0", "30", "8"),
-                "ret",
-                slow_tail!($size),
-                kind = const WRITTEN, slow = sym hook::write, settle = sym settle::settle_part, place = const Place::new(0, Touch::Write, size($size)).0
-            )
-        }
+        small_hooks!(read, "qword ptr [rax + 8]", "qword ptr [rax]", $size, $mask, $highest, $read, READ, Touch::Read, hook::read);
+        small_hooks!(write, "qword ptr [rax]", "qword ptr [rax + 8]", $size, $mask, $highest, $write, WRITTEN, Touch::Write, hook::write);
     )* };
+    ($way:ident, $likely:literal, $other:literal, $size:literal, $mask:literal, $highest:literal, $name:ident, $kind:expr, $touch:expr, $slow:path) => {
+        /// # Safety
+        /// For the compiler's instrumentation only: called right before the access, so that the memory is the program's.
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(addr: usize) {
+            naked_asm!(
+                find_block!(),
+                "lea rax, [rax + rdi*2]",
+                "mov ecx, edi",
+                "and ecx, 7",
+                concat!("cmp ecx, ", $highest),
+                "ja 7f",
+                concat!("mov esi, ", $mask),
+                "shl esi, cl",
+                "or esi, {kind}",
+                "and rax, -16",
+                word_covers!($likely, "rsi", "33f"),
+                word_covers!($other, "rsi", "33f"),
+                "jmp 40f",
+                "33: ret",
+                check_two!($way, $mask),
+                check_list!($way),
+                slow_tail!($size),
+                kind = const $kind, slow = sym $slow, settle = sym settle::settle_part, settle_table = sym settle::settle_table, place = const Place::new(0, $touch, size($size)).0,
+                list = const LIST, table = const TABLE, no_version = const 64 - VERSION_SHIFT, seq_shift = const SEQ_SHIFT,
+                address_unit = const ADDRESS_UNIT, part_shift = const PART_SHIFT,
+                lists_shift = const READ_LISTS_SHIFT, lists_mask = const READ_LISTS - 1
+            )
+        }
+    };
 }
 
 small_hooks! {
@@ -327,42 +333,59 @@ macro_rules! write_whole {
     };
 }
 
-/// # Safety
-/// For the compiler's instrumentation only: called right before the access, so that the memory is the program's.
-#[unsafe(naked)]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __tsan_read8(addr: usize) {
-    naked_asm!(
-        find_cell!(),
-        "test dil, 7",
-        "jnz 9f",
-        read_whole!("0", "30f", "30f", "30f"),
-        "mov esi, {need}",
-        slow_tail!("8"),
-        "30: ret",
-        need = const MASK | READ, slow = sym hook::read, settle = sym settle::settle_read8,
-        place = const Place::new(0, Touch::Read, 8).0,
-        lists_shift = const READ_LISTS_SHIFT, lists_mask = const READ_LISTS - 1, list = const LIST
-    )
+/// Hooks for 8 bytes: a cell, or across two.
+macro_rules! whole_hook {
+    ($way:ident, $likely:literal, $other:literal, $name:ident, $kind:expr, $touch:expr, $slow:path, $settle:path) => {
+        /// # Safety
+        /// For the compiler's instrumentation only: called right before the access, so that the memory is the program's.
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(addr: usize) {
+            naked_asm!(
+                find_block!(),
+                "lea rax, [rax + rdi*2]",
+                "test dil, 7",
+                "jnz 7f",
+                concat!("mov r10, qword ptr [rax + ", $likely, "]"),
+                whole_word!("r10", "need", "33f"),
+                concat!("mov r10, qword ptr [rax + ", $other, "]"),
+                whole_word!("r10", "need", "33f"),
+                "mov esi, {need}",
+                "jmp 40f",
+                "33: ret",
+                check_two!($way, "255"),
+                check_list!($way),
+                slow_tail!("8"),
+                need = const MASK | $kind, kind = const $kind, slow = sym $slow, settle = sym $settle, settle_table = sym settle::settle_table,
+                place = const Place::new(0, $touch, 8).0,
+                list = const LIST, table = const TABLE, no_version = const 64 - VERSION_SHIFT, seq_shift = const SEQ_SHIFT,
+                address_unit = const ADDRESS_UNIT, part_shift = const PART_SHIFT,
+                lists_shift = const READ_LISTS_SHIFT, lists_mask = const READ_LISTS - 1
+            )
+        }
+    };
 }
 
-/// # Safety
-/// For the compiler's instrumentation only: called right before the access, so that the memory is the program's.
-#[unsafe(naked)]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __tsan_write8(addr: usize) {
-    naked_asm!(
-        find_cell!(),
-        "test dil, 7",
-        "jnz 9f",
-        write_whole!("0", "30f", "30f"),
-        "mov esi, {need}",
-        slow_tail!("8"),
-        "30: ret",
-        need = const MASK | WRITTEN, slow = sym hook::write, settle = sym settle::settle_write8,
-        place = const Place::new(0, Touch::Write, 8).0,
-    )
-}
+whole_hook!(
+    read,
+    "8",
+    "0",
+    __tsan_read8,
+    READ,
+    Touch::Read,
+    hook::read,
+    settle::settle_read8
+);
+whole_hook!(
+    write,
+    "0",
+    "8",
+    __tsan_write8,
+    WRITTEN,
+    Touch::Write,
+    hook::write,
+    settle::settle_write8
+);
 
 // 16 bytes that begin in the last cell of a region need the next region's block: slow. Two cells in a row mostly have the
 // same word: what settles the first then settles the second.
@@ -373,11 +396,13 @@ pub unsafe extern "C" fn __tsan_write8(addr: usize) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __tsan_read16(addr: usize) {
     naked_asm!(
-        find_cell!(),
+        find_block!(),
+        "movzx ecx, di",
+        "cmp ecx, 0xfff8",
+        "jae 9f",
         "test dil, 7",
         "jnz 9f",
-        "cmp ecx, 0xfff8",
-        "je 9f",
+        "lea rax, [rax + rdi*2]",
         read_whole!("0", "30f", "31f", "31f"),
         wide_slow_tail!("16"),
         "30: cmp r8, qword ptr [rax + 24]",
@@ -400,11 +425,13 @@ pub unsafe extern "C" fn __tsan_read16(addr: usize) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __tsan_write16(addr: usize) {
     naked_asm!(
-        find_cell!(),
+        find_block!(),
+        "movzx ecx, di",
+        "cmp ecx, 0xfff8",
+        "jae 9f",
         "test dil, 7",
         "jnz 9f",
-        "cmp ecx, 0xfff8",
-        "je 9f",
+        "lea rax, [rax + rdi*2]",
         write_whole!("0", "31f", "30f"),
         wide_slow_tail!("16"),
         "31: cmp r10, qword ptr [rax + 16]",

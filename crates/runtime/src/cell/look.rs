@@ -4,10 +4,8 @@ use core::sync::atomic::Ordering;
 
 use deadheat_detect::entry::{self, Entry, LIST, LOCK, MASK};
 
-#[cfg(test)]
-use super::Words;
 use super::list::{self, Sort};
-use super::{Cell, Step, table};
+use super::{Cell, Step, Words, table};
 use crate::sys;
 
 /// Where a step finds that it has been at a cell before.
@@ -119,6 +117,42 @@ pub unsafe fn has_table(cell: *const Cell) -> bool {
     table::named_by(unsafe { (*cell).first.load(Ordering::Relaxed) })
 }
 
+/// All that a cell says at one moment, if its two words are all of it or name what never changes.
+///
+/// # Safety
+/// `cell` must be a cell of the shadow.
+#[inline(always)]
+pub unsafe fn says(cell: *const Cell) -> Option<Words> {
+    // SAFETY: by the contract.
+    let cell = unsafe { &*cell };
+    let first = cell.first.load(Ordering::Acquire);
+    let second = cell.second.load(Ordering::Acquire);
+    // An entry may have moved from the second word to the first meanwhile.
+    let settled = first & LOCK == 0
+        && cell.first.load(Ordering::Acquire) == first
+        && (first & LIST == 0 || is_common(first));
+    settled.then_some(Words { first, second })
+}
+
+impl Words {
+    pub fn is_nothing(self) -> bool {
+        self.first | self.second == 0
+    }
+
+    /// Calls `f` for each entry that the words, which [`says`] gave, stand for.
+    #[inline(always)]
+    pub fn each_entry(self, f: impl FnMut(Entry)) {
+        each_word(self.first, self.second, f);
+    }
+}
+
+/// Does the word, which has LIST set, name a list that never changes?
+#[inline]
+fn is_common(first: u64) -> bool {
+    // SAFETY: the word names a list.
+    !table::named_by(first) && unsafe { list::named_by(first) }.sort() == Sort::Common
+}
+
 /// The words as the compiler's hooks see them.
 ///
 /// # Safety
@@ -178,6 +212,7 @@ pub unsafe fn each_entry(cell: *const Cell, mut f: impl FnMut(Entry)) {
     }
 }
 
+#[inline(always)]
 pub(super) fn each_word(first: u64, second: u64, mut f: impl FnMut(Entry)) {
     if table::named_by(first) {
         // SAFETY: just asked.

@@ -35,7 +35,7 @@ const NAMES_TABLE: u64 = LIST | TABLE;
 
 /// Where the size of the parts and the version are in the first word.
 pub const PART_SHIFT: u32 = 62;
-const VERSION_SHIFT: u32 = 54;
+pub const VERSION_SHIFT: u32 = 54;
 pub const ADDRESS_UNIT: u32 = 5;
 
 /// The most entries that a table can stand for.

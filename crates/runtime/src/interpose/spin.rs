@@ -6,12 +6,14 @@ use crate::access::leave;
 use crate::deadlock::For;
 use crate::intern::StackId;
 use crate::interpose;
+use crate::interpose::mutex::EBUSY;
 use crate::interpose::{Call, lock_life};
 use crate::locking::{self, Got};
 use crate::locks::Mode;
 use crate::misuse;
 use crate::runtime::RT;
 use crate::syncvar::Kind;
+use crate::sys;
 
 fn before(call: &mut Call, lock: *const c_void) -> StackId {
     lock_life::before(call, lock, Kind::SpinLock)
@@ -55,6 +57,31 @@ fn look_for_owner(call: &mut Call, lock: *const c_void, at: StackId) {
     leave(s);
 }
 
+/// Tries between one look of the scheduler and the next.
+const TRIES: u32 = 256;
+
+/// Waits for the lock. Who holds it works longer under the detector, so it is more often that he has lost the processor
+/// meanwhile: then it is better given to him than spent on waiting.
+///
+/// # Safety
+/// The lock must be one.
+#[cold]
+unsafe fn spin(lock: *mut c_void, real: unsafe extern "C" fn(*mut c_void) -> c_int) -> c_int {
+    let try_lock = pthread_spin_trylock::real();
+    loop {
+        for _ in 0..TRIES {
+            // SAFETY: by the contract.
+            match unsafe { try_lock(lock) } {
+                EBUSY => core::hint::spin_loop(),
+                0 => return 0,
+                // SAFETY: by the contract.
+                _ => return unsafe { real(lock) },
+            }
+        }
+        sys::yield_now();
+    }
+}
+
 interpose! {
     unsafe fn pthread_spin_init(lock: *mut c_void, shared: c_int) -> c_int |call, real| {
         // SAFETY: the program's own call.
@@ -75,7 +102,7 @@ interpose! {
         if unsafe { pthread_spin_trylock::real()(lock) } != 0 {
             look_for_owner(&mut call, lock, at);
             // SAFETY: the program's own call.
-            let result = unsafe { real(lock) };
+            let result = unsafe { spin(lock, real) };
             if let Some(s) = call.strand() {
                 s.enter();
                 RT.waits.end(s);
