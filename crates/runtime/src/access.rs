@@ -7,7 +7,7 @@ use crate::finding;
 use crate::history::{Place, SlotHistory, Touch};
 use crate::intern::StackId;
 use crate::loss::Loss;
-use crate::pages::Owners;
+use crate::pages::{Owners, PAGE_BITS};
 use crate::record;
 use crate::runtime::Runtime;
 use crate::shadow::{REGION, Shadow};
@@ -415,6 +415,36 @@ fn found(rt: &Runtime, s: &mut Strand, addr: usize, new: Entry) {
     }
 }
 
+/// Settles as many of `count` cells in a row, of which the first is `cell`, as can be in a page of the strand's own: how many.
+///
+/// # Safety
+/// The cells must be those of `addr` and what follows it, in one block, and the strand inside the runtime.
+#[inline(always)]
+unsafe fn settle_run(
+    s: &mut Strand,
+    addr: usize,
+    cell: *mut Cell,
+    count: usize,
+    stamp: u64,
+    need: u64,
+) -> usize {
+    let left = ((addr | (PAGE - 1)) + 1 - addr) / 8;
+    s.at_work.begin(addr);
+    // SAFETY: by the contract, and the strand says where it works; the cells are of one page.
+    let settled = unsafe {
+        match Shadow::owners(addr, cell).right(addr, s.owner_name) {
+            Some(Right::Owner) => {
+                cell::settle_own_run(cell, count.min(left), &s.step(), stamp, need)
+            }
+            _ => 0,
+        }
+    };
+    s.at_work.end();
+    settled
+}
+
+const PAGE: usize = 1 << PAGE_BITS;
+
 /// A range that does not fit one cell. All its cells share one number.
 pub fn range(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touch, place: Place) {
     if s.recording() {
@@ -433,7 +463,8 @@ pub fn range(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touc
             None => rt.losses.count(Loss::NoShadow),
             Some(cells) => {
                 let count = (stop - 1) / 8 - at / 8 + 1;
-                for i in 0..count {
+                let mut i = 0;
+                while i < count {
                     let mut mask = 0xffu64;
                     if i == 0 {
                         mask &= 0xff << (at % 8);
@@ -445,6 +476,7 @@ pub fn range(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touc
                     let cell = cells.wrapping_add(i);
                     // SAFETY: the cell is inside the block that the shadow gave.
                     if unsafe { been(s, cell, need) } {
+                        i += 1;
                         continue;
                     }
                     let seq = match new {
@@ -452,8 +484,19 @@ pub fn range(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touc
                         None => *new.insert(s.number(rt, place)),
                     };
                     let (addr, stamp) = ((at & !7) + i * 8, entry::stamp(s.slot, seq));
+                    if mask == MASK {
+                        // The last cell may be touched in part.
+                        let whole = count - (stop % 8 != 0) as usize;
+                        // SAFETY: as above, and so are the cells behind it.
+                        let run = unsafe { settle_run(s, addr, cell, whole - i, stamp, need) };
+                        i += run;
+                        if run > 0 {
+                            continue;
+                        }
+                    }
                     // SAFETY: as above, and we are inside.
                     unsafe { record_quickly(rt, s, addr, cell, stamp, need) };
+                    i += 1;
                 }
             }
         }

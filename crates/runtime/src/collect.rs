@@ -155,15 +155,15 @@ type InUse = HashMap<u64, Box<Named>, Hasher>;
 
 /// Where the numbers of a few chunks are in [`InUse`]: neighbours in memory are of chunks that were met lately.
 struct Near {
-    chunks: [(u64, *mut Named); NEAR],
+    chunks: Vec<(u64, *mut Named)>,
 }
 
-const NEAR: usize = 256;
+const NEAR: usize = 4096;
 
 impl Near {
-    const fn new() -> Self {
+    fn new() -> Self {
         Near {
-            chunks: [(u64::MAX, core::ptr::null_mut()); NEAR],
+            chunks: std_alloc::vec![(u64::MAX, core::ptr::null_mut()); NEAR],
         }
     }
 
@@ -171,7 +171,7 @@ impl Near {
     fn name(&mut self, named: &mut InUse, e: Entry) {
         let chunk = e.seq() >> CHUNK_BITS;
         let key = chunk_key(e.slot(), chunk);
-        let near = &mut self.chunks[(chunk as usize ^ (e.slot() as usize) << 4) % NEAR];
+        let near = &mut self.chunks[(chunk as usize ^ (e.slot() as usize) << 9) % NEAR];
         if key != near.0 {
             let bits = named
                 .entry(key)

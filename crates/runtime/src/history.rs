@@ -151,15 +151,49 @@ impl Chunk {
 enum Kept {
     /// All of them: the strand is or was lately at work here.
     All(*mut Chunk),
-    /// Those that a cell still named at the last collection, by their place in the chunk.
-    Some(Box<[(u16, Record)]>),
+    /// Those that a cell still named at the last collection.
+    Some(Box<Reduced>),
+}
+
+/// Some of the records of a chunk, in their order, and which they are.
+struct Reduced {
+    named: Named,
+    records: Box<[Record]>,
+}
+
+impl Reduced {
+    fn record(&self, place: usize) -> Option<Record> {
+        let (word, bit) = (place / 64, place % 64);
+        if self.named[word] >> bit & 1 == 0 {
+            return None;
+        }
+        let before = count(&self.named[..word]);
+        let here = (self.named[word] & ((1 << bit) - 1)).count_ones() as usize;
+        Some(self.records[before + here])
+    }
+}
+
+/// How many bits are set.
+fn count(bits: &[u64]) -> usize {
+    bits.iter().map(|word| word.count_ones() as usize).sum()
+}
+
+/// Calls `f` with the place of each bit that is set.
+fn each_place(named: &Named, mut f: impl FnMut(usize)) {
+    for (word, &bits) in named.iter().enumerate() {
+        let mut left = bits;
+        while left != 0 {
+            f(word * 64 + left.trailing_zeros() as usize);
+            left &= left - 1;
+        }
+    }
 }
 
 impl Kept {
     fn bytes(&self) -> u64 {
         match self {
             Kept::All(_) => size_of::<Chunk>() as u64,
-            Kept::Some(records) => size_of_val::<[_]>(records) as u64,
+            Kept::Some(kept) => (size_of::<Reduced>() + size_of_val::<[_]>(&kept.records)) as u64,
         }
     }
 
@@ -167,44 +201,38 @@ impl Kept {
         match self {
             // SAFETY: the chunk lives while its slot's lock is held; a record is written before its number is published.
             Kept::All(chunk) => Some(unsafe { *(&(**chunk).records)[place].get() }),
-            Kept::Some(records) => {
-                let at = records
-                    .binary_search_by_key(&(place as u16), |&(place, _)| place)
-                    .ok()?;
-                Some(records[at].1)
-            }
+            Kept::Some(kept) => kept.record(place),
         }
     }
 
     /// Gives up the records for which there is no bit in `named`.
     fn reduce(&mut self, named: &Named) {
-        let is_named = |place: usize| named[place / 64] >> (place % 64) & 1 != 0;
-        let kept = match self {
-            Kept::Some(records) => {
-                if records.iter().all(|&(place, _)| is_named(place as usize)) {
-                    return;
-                }
-                records
-                    .iter()
-                    .filter(|&&(place, _)| is_named(place as usize))
-                    .copied()
-                    .collect()
+        let mut named = *named;
+        if let Kept::Some(kept) = self {
+            for (bits, there) in named.iter_mut().zip(kept.named) {
+                *bits &= there;
             }
-            Kept::All(_) => {
-                let count = named.iter().map(|bits| bits.count_ones() as usize).sum();
-                let mut records = Vec::with_capacity(count);
-                for (word, &bits) in named.iter().enumerate() {
-                    let mut left = bits;
-                    while left != 0 {
-                        let place = word * 64 + left.trailing_zeros() as usize;
-                        records.extend(self.record(place).map(|record| (place as u16, record)));
-                        left &= left - 1;
+            if named == kept.named {
+                return;
+            }
+        }
+        let mut records = Vec::with_capacity(count(&named));
+        match self {
+            Kept::Some(kept) => {
+                let mut next = 0;
+                each_place(&kept.named, |place| {
+                    if named[place / 64] >> (place % 64) & 1 != 0 {
+                        records.push(kept.records[next]);
                     }
-                }
-                records.into_boxed_slice()
+                    next += 1;
+                });
             }
-        };
-        *self = Kept::Some(kept);
+            Kept::All(_) => each_place(&named, |place| records.extend(self.record(place))),
+        }
+        *self = Kept::Some(Box::new(Reduced {
+            named,
+            records: records.into_boxed_slice(),
+        }));
     }
 }
 
@@ -279,11 +307,14 @@ impl SlotHistory {
             bytes.fetch_add(new.bytes(), Ordering::Relaxed);
             if let Some(reduced) = chunks.insert(index, new) {
                 bytes.fetch_sub(reduced.bytes(), Ordering::Relaxed);
-                if let Kept::Some(records) = &reduced {
-                    for &(place, record) in records {
-                        // SAFETY: a fresh chunk that only the holder of the slot's lock can reach.
-                        unsafe { write_record(chunk, place as u64, record) };
-                    }
+                if let Kept::Some(kept) = &reduced {
+                    let mut records = kept.records.iter();
+                    each_place(&kept.named, |place| {
+                        if let Some(&record) = records.next() {
+                            // SAFETY: a fresh chunk that only the holder of the slot's lock can reach.
+                            unsafe { write_record(chunk, place as u64, record) };
+                        }
+                    });
                 }
             }
         }
@@ -418,7 +449,7 @@ impl SlotHistory {
         };
         for kept in chunks.values() {
             match kept {
-                Kept::Some(records) => records.iter().for_each(|&(_, record)| look(record)),
+                Kept::Some(kept) => kept.records.iter().for_each(|&record| look(record)),
                 Kept::All(chunk) => {
                     // SAFETY: the chunk lives while its slot's lock is held.
                     for record in unsafe { &(**chunk).records } {
@@ -480,10 +511,14 @@ fn any_kept(chunks: &BTreeMap<u64, Kept>, first: u64, end: u64) -> bool {
     let mut range = chunks.range(first >> CHUNK_BITS..=(end - 1) >> CHUNK_BITS);
     range.any(|(&index, kept)| match kept {
         Kept::All(_) => true,
-        Kept::Some(records) => records.iter().any(|&(place, _)| {
-            let seq = index << CHUNK_BITS | place as u64;
-            (first..end).contains(&seq)
-        }),
+        Kept::Some(kept) => {
+            let mut any = false;
+            each_place(&kept.named, |place| {
+                let seq = index << CHUNK_BITS | place as u64;
+                any |= (first..end).contains(&seq);
+            });
+            any
+        }
     })
 }
 

@@ -26,7 +26,7 @@ use crate::threads::ThreadId;
 mod holding;
 mod roots;
 
-use self::holding::{LOCK_STEPS, LockStep, NO_LOCK_STEP};
+use self::holding::{LOCK_STEPS, Latest, LockStep, NO_LOCK_STEP};
 
 /// Bits of [`Strand::pending`].
 pub const PENDING_SIGNAL: u32 = 1;
@@ -136,7 +136,7 @@ pub struct Strand {
     pub races: Races,
     vars: [Option<&'static SyncVar>; VARS],
     lock_steps: [(LockStep, LockSetId); LOCK_STEPS],
-    unlock_steps: [(LockStep, LockSetId); LOCK_STEPS],
+    latest: Latest,
     /// The signal that arrived inside the runtime, if `pending` says so.
     pub kept: Kept,
     /// Signal handlers that run now, one inside the other.
@@ -230,7 +230,7 @@ impl Strand {
             races: Races::NONE,
             vars: [None; VARS],
             lock_steps: [NO_LOCK_STEP; LOCK_STEPS],
-            unlock_steps: [NO_LOCK_STEP; LOCK_STEPS],
+            latest: Latest::NONE,
             kept: Kept::none(),
             handlers: Vec::new(),
             jumps: Vec::new(),

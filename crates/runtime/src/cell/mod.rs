@@ -29,7 +29,7 @@ pub use self::look::{
     Been, already_recorded, each_entry, has_list, has_own_list, has_table, is_empty, says,
 };
 pub use self::memo::{Memo, Words};
-pub use self::quick::{settle_own, settle_shared};
+pub use self::quick::{settle_own, settle_own_run, settle_shared};
 pub use self::table::{ADDRESS_UNIT, PART_SHIFT, TABLE, VERSION_SHIFT, settle_table};
 use crate::clock::Clock;
 use crate::sys;

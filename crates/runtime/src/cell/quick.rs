@@ -12,7 +12,7 @@
 
 use core::sync::atomic::Ordering;
 
-use deadheat_detect::entry::{LIST, LOCK, MASK, PLAIN, WHAT, WRITE};
+use deadheat_detect::entry::{self, LIST, LOCK, MASK, PLAIN, WHAT, WRITE};
 
 use super::{Cell, Step, lock};
 
@@ -26,6 +26,49 @@ pub unsafe fn settle_own(cell: *const Cell, step: &Step, stamp: u64, need: u64) 
     let cell = unsafe { &*cell };
     let first = cell.first.load(Ordering::Relaxed);
     first & (LIST | LOCK) == 0 && settle::<false>(cell, first, step, stamp, need)
+}
+
+/// As many of `count` cells in a row as can be settled so, or need not be, from the first on.
+///
+/// # Safety
+/// As for [`settle_own`], for each of them.
+pub unsafe fn settle_own_run(
+    cells: *const Cell,
+    count: usize,
+    step: &Step,
+    stamp: u64,
+    need: u64,
+) -> usize {
+    let new = stamp | need;
+    // What was seen to happen before: neighbours often have the same words.
+    let (mut first_known, mut second_known) = (0, 0);
+    for i in 0..count {
+        // SAFETY: by the contract.
+        let cell = unsafe { &*cells.add(i) };
+        let first = cell.first.load(Ordering::Relaxed);
+        if first & (LIST | LOCK) != 0 {
+            return i;
+        }
+        let second = cell.second.load(Ordering::Relaxed);
+        if first != first_known && !step.clock.covers_word(first)
+            || second != second_known && !step.clock.covers_word(second)
+        {
+            return i;
+        }
+        (first_known, second_known) = (first, second);
+        let been = |word| entry::same_step_covers(word, step.base, step.span, need);
+        if been(first) || been(second) {
+            continue;
+        }
+        if need == MASK | PLAIN | WRITE {
+            // Both may be forgotten.
+            cell.second.store(0, Ordering::Release);
+            cell.first.store(new, Ordering::Release);
+        } else if !settle::<false>(cell, first, step, stamp, need) {
+            return i;
+        }
+    }
+    count
 }
 
 /// The page is shared: the cell is locked meanwhile.

@@ -39,6 +39,47 @@ pub(super) const NO_LOCK_STEP: (LockStep, LockSetId) = (
     LockSetId(0),
 );
 
+/// How many locks are remembered that were taken last.
+const LATEST: usize = 8;
+
+/// The locks taken last that are still held, each with the set that was held before: who gives back the last one
+/// has that set again. All sets in it are part of the one that is held now.
+#[derive(Clone, Copy)]
+pub(super) struct Latest {
+    taken: [(SyncId, LockSetId); LATEST],
+    count: usize,
+}
+
+impl Latest {
+    pub(super) const NONE: Latest = Latest {
+        taken: [(SyncId(0), LockSetId(0)); LATEST],
+        count: 0,
+    };
+
+    #[inline(always)]
+    fn push(&mut self, lock: SyncId, before: LockSetId) {
+        // Deeper ones are looked up.
+        if self.count == LATEST {
+            self.taken.copy_within(1.., 0);
+            self.count -= 1;
+        }
+        self.taken[self.count] = (lock, before);
+        self.count += 1;
+    }
+
+    /// The set without `lock`, if that was the last one taken. If not, the sets before are of no use any more.
+    #[inline(always)]
+    fn pop(&mut self, lock: SyncId) -> Option<LockSetId> {
+        let (last, before) = self.taken[self.count.checked_sub(1)?];
+        if last != lock {
+            self.count = 0;
+            return None;
+        }
+        self.count -= 1;
+        Some(before)
+    }
+}
+
 impl Strand {
     /// The strand holds one more lock; true if it may not have taken this one, here and with these others, before.
     #[inline]
@@ -49,6 +90,7 @@ impl Strand {
             taken_at,
             shared: mode == Mode::Shared,
         };
+        self.latest.push(lock, self.locks);
         let index = step.index();
         let (cached, with) = self.lock_steps[index];
         if cached == step {
@@ -71,20 +113,10 @@ impl Strand {
 
     #[inline]
     pub fn gave_lock(&mut self, rt: &Runtime, lock: SyncId) {
-        let step = LockStep {
-            set: self.locks,
-            lock,
-            taken_at: StackId(0),
-            shared: false,
+        self.locks = match self.latest.pop(lock) {
+            Some(before) => before,
+            None => rt.lock_sets.without(self.locks, lock),
         };
-        let index = step.index();
-        let (cached, without) = self.unlock_steps[index];
-        if cached == step {
-            self.locks = without;
-            return self.forget_sites();
-        }
-        self.locks = rt.lock_sets.without(self.locks, lock);
-        self.unlock_steps[index] = (step, self.locks);
         self.forget_sites();
     }
 

@@ -74,17 +74,12 @@ impl Strand {
                 running.held.iter().for_each(|&held| stacks(held));
             }
             for i in 0..super::LOCK_STEPS {
-                for steps in [
-                    &raw const (*strand).lock_steps,
-                    &raw const (*strand).unlock_steps,
-                ] {
-                    let (step, after) = core::ptr::read_volatile(
-                        steps.cast::<(super::LockStep, LockSetId)>().add(i),
-                    );
-                    sets(step.set);
-                    sets(after);
-                    stacks(step.taken_at);
-                }
+                let steps = &raw const (*strand).lock_steps;
+                let (step, after) =
+                    core::ptr::read_volatile(steps.cast::<(super::LockStep, LockSetId)>().add(i));
+                sets(step.set);
+                sets(after);
+                stacks(step.taken_at);
             }
             sets(core::ptr::read_volatile(&raw const (*strand).locks));
         }
