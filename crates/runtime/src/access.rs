@@ -486,7 +486,7 @@ pub fn range(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touc
                     let (addr, stamp) = ((at & !7) + i * 8, entry::stamp(s.slot, seq));
                     if mask == MASK {
                         // The last cell may be touched in part.
-                        let whole = count - (stop % 8 != 0) as usize;
+                        let whole = count - !stop.is_multiple_of(8) as usize;
                         // SAFETY: as above, and so are the cells behind it.
                         let run = unsafe { settle_run(s, addr, cell, whole - i, stamp, need) };
                         i += run;
