@@ -39,10 +39,12 @@ pub struct Running {
     pub unsafe_call: (usize, u64),
 }
 
-/// A place that `setjmp` marked: the stack pointer there, how deep the calls were, and how many handlers ran.
+/// A place that `setjmp` marked: the stack pointer there, how deep the calls were, how many handlers ran, and in how many
+/// interposed functions it was.
 #[derive(Clone, Copy)]
 pub struct Mark {
     pub sp: usize,
     pub depth: usize,
     pub handlers: u32,
+    pub interposed: u32,
 }

@@ -16,30 +16,21 @@ macro_rules! operators_new {
             use super::*;
 
             // Only a tail call lets an exception of the real operator pass: nothing of ours is on the stack then.
-            #[allow(clippy::missing_safety_doc)]
-            #[unsafe(naked)]
-            #[cfg_attr(not(feature = "wrap"), unsafe(export_name = stringify!($name)))]
-            #[cfg_attr(feature = "wrap", unsafe(export_name = concat!("__wrap_", stringify!($name))))]
-            pub unsafe extern "C" fn entry() {
-                core::arch::naked_asm!(
-                    crate::weakly!($name),
-                    "mov r11, qword ptr [rsp]",
-                    "mov r10, qword ptr [rip + __deadheat_caller@GOTTPOFF]",
-                    "mov qword ptr fs:[r10], r11",
-                    "push rdi", "push rsi", "push rdx",
-                    "call {body}",
-                    "test rax, rax",
-                    "jnz 2f",
-                    "call {real}",
-                    "pop rdx", "pop rsi", "pop rdi",
-                    "test rax, rax",
-                    "jz 3f",
-                    "jmp rax",
-                    "2: add rsp, 24",
-                    "3: ret",
-                    body = sym body,
-                    real = sym real
-                )
+            crate::entry! {
+                $name, crate::weakly!($name),
+                "push rdi", "push rsi", "push rdx",
+                "call {body}",
+                "test rax, rax",
+                "jnz 2f",
+                "call {real}",
+                "pop rdx", "pop rsi", "pop rdi",
+                "test rax, rax",
+                "jz 3f",
+                "jmp rax",
+                "2: add rsp, 24",
+                "3: ret",
+                body = sym body,
+                real = sym real
             }
 
             extern "C" fn body(size: usize $(, $arg: $ty)*) -> *mut c_void {

@@ -79,12 +79,13 @@ fn needs_itself(call: &mut Call) {
 fn finish(call: &mut Call, guard: *mut u64, ready: u8) {
     // SAFETY: the compiler passes a guard.
     let (done, making) = unsafe { halves(guard) };
-    if let (1, Some(s)) = (ready, call.syncing()) {
+    // An initialiser that threw is tried again, and what it did happens before the next try.
+    if let Some(s) = call.syncing() {
         s.enter();
         let var = RT.syncs.get(s, guard as usize, Kind::Atomic);
         var.with(|state| {
             state.release(s);
-            done.store(1, Ordering::Release);
+            done.store(ready, Ordering::Release);
         });
         leave(s);
     }
@@ -110,7 +111,10 @@ own! {
                         sys::futex_wake(making, i32::MAX as usize);
                     }
                 }
-                Ok(_) => return 1,
+                Ok(_) => {
+                    learn(&mut call, guard);
+                    return 1;
+                }
                 Err(now) if now & !WAITED_FOR == me => needs_itself(&mut call),
                 Err(now) => {
                     let waited = now | WAITED_FOR;

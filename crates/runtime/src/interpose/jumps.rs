@@ -9,7 +9,7 @@ use core::ffi::{c_int, c_void};
 
 use crate::abi::tls;
 use crate::interpose;
-use crate::interpose::{Call, signals};
+use crate::interpose::{Call, once, signals};
 use crate::signal_state::Mark;
 
 /// Notes that the frame with this stack pointer can be jumped to.
@@ -28,6 +28,7 @@ fn note(sp: usize) {
             sp,
             depth,
             handlers,
+            interposed: s.interposed,
         });
         crate::access::leave(s);
     }
@@ -45,12 +46,18 @@ fn going_back(call: &mut Call, buffer: *const usize) {
     };
     // SAFETY: the program's own jump buffer, which `setjmp` filled.
     let sp = unsafe { *buffer.add(STACK_POINTER) }.rotate_right(17) ^ guard;
+    let (depth, outer) = (call.depth, call.outer);
     let Some(s) = call.strand() else { return };
     let Some(mark) = s.jumps.iter().rev().find(|mark| mark.sp == sp).copied() else {
+        // Nobody knows where this goes; at least the jump itself is over.
+        s.set_depth(depth);
+        s.interposed = outer;
         return;
     };
     s.enter();
+    s.interposed = mark.interposed;
     signals::jumped_out(s, mark.handlers);
+    once::jumped_out(s, sp);
     s.set_depth(mark.depth);
     crate::access::leave(s);
 }

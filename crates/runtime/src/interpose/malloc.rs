@@ -65,19 +65,10 @@ macro_rules! replace {
             #[allow(unused_imports)]
             use super::*;
 
-            #[allow(clippy::missing_safety_doc)]
-            #[unsafe(naked)]
-            #[cfg_attr(not(feature = "wrap"), unsafe(export_name = stringify!($name)))]
-            #[cfg_attr(feature = "wrap", unsafe(export_name = concat!("__wrap_", stringify!($name))))]
-            pub unsafe extern "C" fn entry() {
-                core::arch::naked_asm!(
-                    $crate::weakly!($name),
-                    "mov r11, qword ptr [rsp]",
-                    "mov r10, qword ptr [rip + __deadheat_caller@GOTTPOFF]",
-                    "mov qword ptr fs:[r10], r11",
-                    "jmp {body}",
-                    body = sym body
-                )
+            $crate::entry! {
+                $name, $crate::weakly!($name),
+                "jmp {body}",
+                body = sym body
             }
 
             $(#[$meta])*

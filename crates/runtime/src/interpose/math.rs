@@ -38,26 +38,17 @@ macro_rules! long_double {
             #[allow(unused_imports)]
             use super::*;
 
-            #[allow(clippy::missing_safety_doc)]
-            #[unsafe(naked)]
-            #[cfg_attr(not(feature = "wrap"), unsafe(export_name = stringify!($name)))]
-            #[cfg_attr(feature = "wrap", unsafe(export_name = concat!("__wrap_", stringify!($name))))]
-            pub unsafe extern "C" fn entry() {
-                core::arch::naked_asm!(
-                    $crate::weakly!($name),
-                    "mov r11, qword ptr [rsp]",
-                    "mov r10, qword ptr [rip + __deadheat_caller@GOTTPOFF]",
-                    "mov qword ptr fs:[r10], r11",
-                    "sub rsp, 24",
-                    "mov qword ptr [rsp], rdi",
-                    "mov qword ptr [rsp + 8], rsi",
-                    "call {before}",
-                    "mov rdi, qword ptr [rsp]",
-                    "mov rsi, qword ptr [rsp + 8]",
-                    "add rsp, 24",
-                    "jmp rax",
-                    before = sym before
-                )
+            $crate::entry! {
+                $name, $crate::weakly!($name),
+                "sub rsp, 24",
+                "mov qword ptr [rsp], rdi",
+                "mov qword ptr [rsp + 8], rsi",
+                "call {before}",
+                "mov rdi, qword ptr [rsp]",
+                "mov rsi, qword ptr [rsp + 8]",
+                "add rsp, 24",
+                "jmp rax",
+                before = sym before
             }
 
             #[cfg(not(feature = "wrap"))]

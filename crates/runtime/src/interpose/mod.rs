@@ -35,6 +35,7 @@ pub mod fork;
 pub mod format;
 pub mod guards;
 pub mod jumps;
+pub mod large_atomics;
 pub mod lock_life;
 pub mod malloc;
 pub mod math;
@@ -82,6 +83,26 @@ macro_rules! weakly {
     };
 }
 
+/// Exports an assembler stub for `$name`: it notes the caller's program counter and goes on with `$asm`.
+#[macro_export]
+macro_rules! entry {
+    ($name:ident, $binding:expr, $($asm:tt)*) => {
+        #[allow(clippy::missing_safety_doc)]
+        #[unsafe(naked)]
+        #[cfg_attr(not(feature = "wrap"), unsafe(export_name = stringify!($name)))]
+        #[cfg_attr(feature = "wrap", unsafe(export_name = concat!("__wrap_", stringify!($name))))]
+        pub unsafe extern "C" fn entry() {
+            core::arch::naked_asm!(
+                $binding,
+                "mov r11, qword ptr [rsp]",
+                "mov r10, qword ptr [rip + __deadheat_caller@GOTTPOFF]",
+                "mov qword ptr fs:[r10], r11",
+                $($asm)*
+            )
+        }
+    };
+}
+
 /// Exports functions whose body can ask [`tls::caller`] for the caller's program counter.
 #[macro_export]
 macro_rules! with_caller {
@@ -125,20 +146,10 @@ macro_rules! interpose {
             #[allow(unused_imports)]
             use super::*;
 
-            #[allow(clippy::missing_safety_doc)]
-            #[unsafe(naked)]
-            #[cfg_attr(not(feature = "wrap"), unsafe(export_name = stringify!($name)))]
-            #[cfg_attr(feature = "wrap", unsafe(export_name = concat!("__wrap_", stringify!($name))))]
-            #[allow(clippy::missing_safety_doc)]
-            pub unsafe extern "C" fn entry() {
-                core::arch::naked_asm!(
-                    $crate::weakly!($name),
-                    "mov r11, qword ptr [rsp]",
-                    "mov r10, qword ptr [rip + __deadheat_caller@GOTTPOFF]",
-                    "mov qword ptr fs:[r10], r11",
-                    "jmp {body}",
-                    body = sym body
-                )
+            $crate::entry! {
+                $name, $crate::weakly!($name),
+                "jmp {body}",
+                body = sym body
             }
 
             /// The function of the C library.
@@ -184,19 +195,10 @@ macro_rules! own {
             #[allow(unused_imports)]
             use super::*;
 
-            #[allow(clippy::missing_safety_doc)]
-            #[unsafe(naked)]
-            #[cfg_attr(not(feature = "wrap"), unsafe(export_name = stringify!($name)))]
-            #[cfg_attr(feature = "wrap", unsafe(export_name = concat!("__wrap_", stringify!($name))))]
-            #[allow(clippy::missing_safety_doc)]
-            pub unsafe extern "C" fn entry() {
-                core::arch::naked_asm!(
-                    "mov r11, qword ptr [rsp]",
-                    "mov r10, qword ptr [rip + __deadheat_caller@GOTTPOFF]",
-                    "mov qword ptr fs:[r10], r11",
-                    "jmp {body}",
-                    body = sym body
-                )
+            $crate::entry! {
+                $name, "",
+                "jmp {body}",
+                body = sym body
             }
 
             #[allow(clippy::missing_safety_doc)]

@@ -73,45 +73,41 @@ macro_rules! variadic {
             #[allow(unused_imports)]
             use super::*;
 
-            #[allow(clippy::missing_safety_doc)]
-            #[unsafe(naked)]
-            #[cfg_attr(not(feature = "wrap"), unsafe(export_name = stringify!($name)))]
-            #[cfg_attr(feature = "wrap", unsafe(export_name = concat!("__wrap_", stringify!($name))))]
-            pub unsafe extern "C" fn entry() {
-                core::arch::naked_asm!(
-                    $crate::weakly!($name),
-                    "mov r11, qword ptr [rsp]",
-                    "mov r10, qword ptr [rip + __deadheat_caller@GOTTPOFF]",
-                    "mov qword ptr fs:[r10], r11",
-                    "sub rsp, 216",
-                    "mov [rsp], rdi",
-                    "mov [rsp + 8], rsi",
-                    "mov [rsp + 16], rdx",
-                    "mov [rsp + 24], rcx",
-                    "mov [rsp + 32], r8",
-                    "mov [rsp + 40], r9",
-                    "test al, al",
-                    "je 2f",
-                    "movaps [rsp + 48], xmm0",
-                    "movaps [rsp + 64], xmm1",
-                    "movaps [rsp + 80], xmm2",
-                    "movaps [rsp + 96], xmm3",
-                    "movaps [rsp + 112], xmm4",
-                    "movaps [rsp + 128], xmm5",
-                    "movaps [rsp + 144], xmm6",
-                    "movaps [rsp + 160], xmm7",
-                    "2:",
-                    concat!("mov dword ptr [rsp + 176], ", $used),
-                    "mov dword ptr [rsp + 180], 48",
-                    "lea r10, [rsp + 224]",
-                    "mov [rsp + 184], r10",
-                    "mov [rsp + 192], rsp",
-                    concat!("lea ", $next, ", [rsp + 176]"),
-                    "call {body}",
-                    "add rsp, 216",
-                    "ret",
-                    body = sym body
-                )
+            $crate::entry! {
+                $name, $crate::weakly!($name),
+                // What is cancelled inside the C library is unwound through here.
+                ".cfi_startproc",
+                "sub rsp, 216",
+                ".cfi_adjust_cfa_offset 216",
+                "mov [rsp], rdi",
+                "mov [rsp + 8], rsi",
+                "mov [rsp + 16], rdx",
+                "mov [rsp + 24], rcx",
+                "mov [rsp + 32], r8",
+                "mov [rsp + 40], r9",
+                "test al, al",
+                "je 2f",
+                "movaps [rsp + 48], xmm0",
+                "movaps [rsp + 64], xmm1",
+                "movaps [rsp + 80], xmm2",
+                "movaps [rsp + 96], xmm3",
+                "movaps [rsp + 112], xmm4",
+                "movaps [rsp + 128], xmm5",
+                "movaps [rsp + 144], xmm6",
+                "movaps [rsp + 160], xmm7",
+                "2:",
+                concat!("mov dword ptr [rsp + 176], ", $used),
+                "mov dword ptr [rsp + 180], 48",
+                "lea r10, [rsp + 224]",
+                "mov [rsp + 184], r10",
+                "mov [rsp + 192], rsp",
+                concat!("lea ", $next, ", [rsp + 176]"),
+                "call {body}",
+                "add rsp, 216",
+                ".cfi_adjust_cfa_offset -216",
+                "ret",
+                ".cfi_endproc",
+                body = sym body
             }
 
             extern "C" fn body($($arg: $ty,)* $args: *mut $crate::interpose::variadic::VaList) -> c_int {

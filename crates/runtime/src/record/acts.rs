@@ -295,10 +295,18 @@ pub fn left_crowd(s: &mut Strand, addr: usize) {
 // ---- atomics ----
 
 fn place(addr: usize, size: usize) -> Option<Place> {
-    let width = Width::ALL
-        .into_iter()
-        .find(|width| width.bytes() == size as u64)?;
-    Place::new(Addr(addr as u64), width)
+    Place::new(Addr(addr as u64), width(size)?)
+}
+
+/// The widest operation on the first bytes of an object of that size.
+fn width(size: usize) -> Option<Width> {
+    let fits = |width: &Width| width.bytes() <= size as u64;
+    Width::ALL.into_iter().rfind(fits)
+}
+
+/// How many bytes of an object an operation on it names; for the rest see [`crate::record::atomics`].
+pub fn named(size: usize) -> usize {
+    width(size).map_or(size, |width| width.bytes() as usize)
 }
 
 pub fn load(s: &mut Strand, addr: usize, size: usize, order: Order, at: StackId) {

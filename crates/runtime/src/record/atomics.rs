@@ -1,5 +1,8 @@
 //! Atomic operations and fences of a strand that records: done under the lock of their location, as in
 //! [`crate::ordering`], so that their numbers are in the order of the values.
+//!
+//! A recording knows operations of 1 to 16 bytes. A larger object, or one of 3 bytes, is told by its first bytes; the rest
+//! of it is touched before it is stored to, after it is loaded, and read before it is modified.
 
 use crate::access::leave;
 use crate::history::Touch;
@@ -36,8 +39,17 @@ pub fn load<T>(
         acts::load(s, addr, size, order, at);
         value
     });
+    touch_rest(rt, s, addr, size, Touch::AtomicRead, pc);
     leave(s);
     value
+}
+
+/// The bytes that the operation itself does not tell of.
+fn touch_rest(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, how: Touch, pc: u64) {
+    let named = acts::named(size);
+    if named < size {
+        touch(rt, s, addr + named, size - named, how, pc);
+    }
 }
 
 /// A store.
@@ -51,6 +63,7 @@ pub fn store(
     raw: impl FnOnce(),
 ) {
     s.enter();
+    touch_rest(rt, s, addr, size, Touch::AtomicWrite, pc);
     let at = s.stack_at(rt, pc);
     acts::prepare(s);
     rt.syncs.get(s, addr, Kind::Atomic).with(|_| {
@@ -72,6 +85,9 @@ pub fn modify<T>(
     pc: u64,
     raw: impl FnOnce() -> (T, bool),
 ) -> T {
+    if acts::named(size) < size {
+        load(rt, s, addr, failed, size, pc, || ());
+    }
     s.enter();
     let at = s.stack_at(rt, pc);
     acts::prepare(s);
