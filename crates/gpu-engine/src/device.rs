@@ -147,13 +147,18 @@ impl Gpu {
     fn compile(&self, kernels: Kernels) -> Program {
         const COMMON: &str = include_str!("kernels/common.wgsl");
         const ENTRIES: &str = include_str!("kernels/entries.wgsl");
+        const CLOCKS: &str = include_str!("kernels/clocks.wgsl");
         const GOLDILOCKS: &str = include_str!("kernels/goldilocks.wgsl");
         const ERASER: &str = include_str!("kernels/eraser.wgsl");
         let (source, check, fold) = match kernels {
-            Kernels::Clocks => ([COMMON, ENTRIES].concat(), "check_clocks", "fold_entries"),
+            Kernels::Clocks => (
+                [COMMON, ENTRIES, CLOCKS].concat(),
+                "check_entries",
+                "fold_entries",
+            ),
             Kernels::Goldilocks => (
                 [COMMON, ENTRIES, GOLDILOCKS].concat(),
-                "check_goldilocks",
+                "check_entries",
                 "fold_entries",
             ),
             Kernels::Eraser => ([COMMON, ERASER].concat(), "check_eraser", "fold_groups"),

@@ -1,5 +1,6 @@
 //! Whole programs of `tests/gpu/streams`, each with a race between operations of streams and, built with `-DFIXED`,
-//! without it. `// race @x @y` names the lines, `// options ...` what it is compiled with.
+//! without it. `// race @x @y` names the lines, `// options ...` what it is compiled with, `// once-more ...` what it is
+//! compiled with for a second time.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -60,12 +61,16 @@ fn what_nothing_orders_is_found_and_what_is_ordered_is_not() {
         }
         let source = std::fs::read_to_string(&p).expect("source");
         let options: Vec<&str> = after(&source, "options").flatten().collect();
-        for fixed in [false, true] {
+        let once_more: Vec<&str> = after(&source, "once-more").flatten().collect();
+        let ways = [&[][..], &once_more];
+        let ways = &ways[..if once_more.is_empty() { 1 } else { 2 }];
+        for (more, fixed) in ways.iter().flat_map(|&way| [(way, false), (way, true)]) {
             let (exe, log) = (dir.join(&*name), dir.join("report.json"));
             let o = Command::new(tool)
                 .arg("cc")
                 .arg(&p)
                 .args(&options)
+                .args(more)
                 .args(fixed.then_some("-DFIXED"))
                 .arg("-o")
                 .arg(&exe)
@@ -96,7 +101,8 @@ fn what_nothing_orders_is_found_and_what_is_ordered_is_not() {
             let got = told(&report);
             if got != want || o.status.code() != Some(i32::from(!fixed)) {
                 failures.push(format!(
-                    "{name}{}: wanted {want:?}, got {got:?}, exit {:?}",
+                    "{name} {}{}: wanted {want:?}, got {got:?}, exit {:?}",
+                    more.join(" "),
                     if fixed { " (fixed)" } else { "" },
                     o.status.code()
                 ));

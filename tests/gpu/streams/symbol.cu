@@ -1,8 +1,12 @@
-// A variable is set for the next step while a kernel of another stream still reads it.
+// A variable or constant is set for the next step while a kernel of another stream still reads it.
 // race @r @c
+// once-more -DKIND=__constant__
 #include <cuda_runtime.h>
 #include <stdio.h>
-__device__ int factor[32];
+#ifndef KIND
+#define KIND __device__
+#endif
+KIND int factor[32];
 __global__ void scale(int *a) { a[threadIdx.x] *= factor[threadIdx.x]; } // @r
 int main() {
   int *a, h[32], *f;

@@ -1,16 +1,35 @@
 // Remembered accesses of a cell: the state of FastTrack and Goldilocks. A record is (slot << 16 | what, time, site).
 //
-// `check_clocks`: one thread for each access. It goes back through the earlier accesses of its cell, those of this batch
-// and then those that were carried over, and asks the clock of its run whether they happened before. It may stop at one
-// that did and that includes it: whatever raced with the thread's access races with that one, whose thread tells.
+// `check_entries`: one thread for each access. It goes back through the earlier accesses of its cell, those of this batch
+// and then those that were carried over, and asks the detector's own `known_run` and `known_before` whether they happened
+// before. It may stop at one that did and that includes it: whatever raced with the thread's access races with that one,
+// whose thread tells.
 //
 // `fold_entries`: one thread for each touched cell. It carries over what a later access could race with, by the same law as
 // on the CPU (entry::subsumes), or hands the cell to the CPU.
 
 const ENTRIES: u32 = 8u;
 
+// What a detector answers.
+const NO: u32 = 0u;
+const YES: u32 = 1u;
+const MAYBE: u32 = 2u;
+
+// Whether an unordered access was met, so that the CPU must look at the cell.
+fn suspicious(known: u32, conflicts: bool, cell: u32) -> bool {
+    if known == NO && conflicts {
+        suspect(cell, CERTAIN);
+        return true;
+    }
+    if known == MAYBE {
+        suspect(cell, UNSURE);
+        return true;
+    }
+    return false;
+}
+
 @compute @workgroup_size(128)
-fn check_clocks(@builtin(global_invocation_id) id: vec3<u32>) {
+fn check_entries(@builtin(global_invocation_id) id: vec3<u32>) {
     let me = id.x;
     if me >= pieces() { return; }
     var mine = piece(me, DID);
@@ -28,12 +47,12 @@ fn check_clocks(@builtin(global_invocation_id) id: vec3<u32>) {
             if (mine & MASK) == 0u { return; }
         } else {
             let old_run = piece(at, RUN);
-            let known = run(old_run, TIME) <= clock(my_run, run(old_run, SLOT));
-            if !known && conflict(old, mine) {
-                suspect(cell, CERTAIN);
-                return;
+            let conflicts = conflict(old, mine);
+            if conflicts || easily_known(old_run, my_run) {
+                let known = known_run(old_run, my_run);
+                if suspicious(known, conflicts, cell) { return; }
+                if known == YES && includes(old, mine) { return; }
             }
-            if known && includes(old, mine) { return; }
         }
         steps++;
         if steps > walk_limit() {
@@ -45,10 +64,9 @@ fn check_clocks(@builtin(global_invocation_id) id: vec3<u32>) {
     let count = state[base];
     for (var i = 0u; i < count; i++) {
         let old = state[base + 1u + i * 3u];
-        let known = state[base + 2u + i * 3u] <= clock(my_run, old >> 16u);
-        if !known && conflict(old, mine) {
-            suspect(cell, CERTAIN);
-            return;
+        if conflict(old, mine) {
+            let known = known_before(old >> 16u, state[base + 2u + i * 3u], my_run);
+            if suspicious(known, true, cell) { return; }
         }
     }
 }

@@ -14,10 +14,6 @@ const BITS: u32 = 256u;
 const LEARN: u32 = 0u;
 const REPLACE: u32 = 1u;
 
-const NO: u32 = 0u;
-const YES: u32 = 1u;
-const MAYBE: u32 = 2u;
-
 var<private> sure: array<u32, 8>;
 var<private> may: array<u32, 8>;
 
@@ -93,6 +89,11 @@ fn follow(start: u32, end: u32, me: u32) -> u32 {
     return NO;
 }
 
+// To follow a lockset is dear, so an access that conflicts with nothing is asked for only if its strand is the same.
+fn easily_known(old_run: u32, my_run: u32) -> bool {
+    return run(old_run, HOLDER) == run(my_run, HOLDER);
+}
+
 // Did the accesses of `old_run` happen before `my_run`?
 fn known_run(old_run: u32, my_run: u32) -> u32 {
     let me = run(my_run, HOLDER);
@@ -111,61 +112,4 @@ fn known_before(slot: u32, time: u32, my_run: u32) -> u32 {
         if began_with(holder, slot) >= time { enter(holder); }
     }
     return follow(0u, run(my_run, TRANSFERS), me);
-}
-
-@compute @workgroup_size(128)
-fn check_goldilocks(@builtin(global_invocation_id) id: vec3<u32>) {
-    let me = id.x;
-    if me >= pieces() { return; }
-    var mine = piece(me, DID);
-    if (mine & FRESH) != 0u { return; }
-    let cell = piece(me, TOUCHED);
-    let base = touched(cell, 0u) * CELL;
-    if (state[base] & HANDED) != 0u { return; }
-    let my_run = piece(me, RUN);
-    var steps = 0u;
-    var at = piece(me, PREVIOUS);
-    while at != NONE {
-        let old = piece(at, DID);
-        if (old & FRESH) != 0u {
-            mine &= ~(old & MASK);
-            if (mine & MASK) == 0u { return; }
-        } else {
-            let old_run = piece(at, RUN);
-            let own = run(old_run, HOLDER) == run(my_run, HOLDER);
-            if own || conflict(old, mine) {
-                let known = known_run(old_run, my_run);
-                if known == NO {
-                    suspect(cell, CERTAIN);
-                    return;
-                }
-                if known == MAYBE {
-                    suspect(cell, UNSURE);
-                    return;
-                }
-                if includes(old, mine) { return; }
-            }
-        }
-        steps++;
-        if steps > walk_limit() {
-            suspect(cell, LONG);
-            return;
-        }
-        at = piece(at, PREVIOUS);
-    }
-    let count = state[base];
-    for (var i = 0u; i < count; i++) {
-        let old = state[base + 1u + i * 3u];
-        if conflict(old, mine) {
-            let known = known_before(old >> 16u, state[base + 2u + i * 3u], my_run);
-            if known == NO {
-                suspect(cell, CERTAIN);
-                return;
-            }
-            if known == MAYBE {
-                suspect(cell, UNSURE);
-                return;
-            }
-        }
-    }
 }

@@ -274,53 +274,93 @@ struct Other {
     height: usize,
 }
 
-#[derive(Clone, Copy)]
-struct Place {
-    handle: usize,
-    x: usize,
-    y: usize,
+impl Other {
+    fn new(pointer: *const c_void, pitch: usize, width: usize, height: usize) -> Self {
+        let pointer = pointer.cast_mut();
+        Self {
+            pointer,
+            pitch,
+            width,
+            height,
+        }
+    }
+
+    /// Bytes that run on from row to row, as the old functions have it: whole rows of the array, or a part of one.
+    fn rows(handle: usize, pointer: *const c_void, n: usize) -> Option<Self> {
+        let pitch = find(handle)?.texels.pitch as usize;
+        if n <= pitch {
+            Some(Self::new(pointer, n, n, 1))
+        } else {
+            n.is_multiple_of(pitch)
+                .then(|| Self::new(pointer, pitch, pitch, n / pitch))
+        }
+    }
 }
 
-fn to_array(name: &'static str, call: Call, p: Place, o: Other, kind: i32, s: *mut c_void) -> Code {
-    let Some((at, to_pitch)) = window(p.handle, p.x, p.y, o.width, o.height) else {
-        return done(INVALID_VALUE);
-    };
-    let shape = Shape {
-        to_pitch,
-        from_pitch: o.pitch,
-        width: o.width,
-        height: o.height,
-    };
-    copies::copy(name, call, at as *mut c_void, o.pointer, shape, kind, s)
-}
-
-fn from_array(
+/// By which function, and how, an array is copied.
+struct Way {
     name: &'static str,
     call: Call,
-    p: Place,
-    o: Other,
     kind: i32,
-    s: *mut c_void,
-) -> Code {
-    let Some((at, from_pitch)) = window(p.handle, p.x, p.y, o.width, o.height) else {
-        return done(INVALID_VALUE);
-    };
-    let shape = Shape {
-        to_pitch: o.pitch,
-        from_pitch,
-        width: o.width,
-        height: o.height,
-    };
-    copies::copy(name, call, o.pointer, at as *const c_void, shape, kind, s)
+    stream: *mut c_void,
 }
 
-/// A copy of bytes that run on from row to row, as the old functions have it: whole rows, or a part of one.
-fn rows(handle: usize, n: usize) -> Option<(usize, usize)> {
-    let pitch = find(handle)?.texels.pitch as usize;
-    if n <= pitch {
-        Some((n, 1))
-    } else {
-        n.is_multiple_of(pitch).then_some((pitch, n / pitch))
+impl Way {
+    fn waiting(name: &'static str, kind: i32) -> Self {
+        Self {
+            name,
+            call: Call::Sync,
+            kind,
+            stream: copies::DEFAULT,
+        }
+    }
+
+    fn on(name: &'static str, kind: i32, stream: *mut c_void) -> Self {
+        Self {
+            name,
+            call: Call::Async,
+            kind,
+            stream,
+        }
+    }
+
+    fn to_array(self, handle: usize, x: usize, y: usize, o: Other) -> Code {
+        let Some((at, to_pitch)) = window(handle, x, y, o.width, o.height) else {
+            return done(INVALID_VALUE);
+        };
+        self.copy(at as *mut c_void, to_pitch, o.pointer, o.pitch, o)
+    }
+
+    fn from_array(self, handle: usize, x: usize, y: usize, o: Other) -> Code {
+        let Some((at, from_pitch)) = window(handle, x, y, o.width, o.height) else {
+            return done(INVALID_VALUE);
+        };
+        self.copy(o.pointer, o.pitch, at as *const c_void, from_pitch, o)
+    }
+
+    fn copy(
+        self,
+        to: *mut c_void,
+        to_pitch: usize,
+        from: *const c_void,
+        from_pitch: usize,
+        o: Other,
+    ) -> Code {
+        let shape = Shape {
+            to_pitch,
+            from_pitch,
+            width: o.width,
+            height: o.height,
+        };
+        copies::copy(
+            self.name,
+            self.call,
+            to,
+            from,
+            shape,
+            self.kind,
+            self.stream,
+        )
     }
 }
 
@@ -333,24 +373,10 @@ pub extern "C" fn cudaMemcpyToArray(
     n: usize,
     kind: i32,
 ) -> Code {
-    let Some((width, height)) = rows(handle, n) else {
+    let Some(other) = Other::rows(handle, from, n) else {
         return done(INVALID_VALUE);
     };
-    let other = Other {
-        pointer: from.cast_mut(),
-        pitch: width,
-        width,
-        height,
-    };
-    let place = Place { handle, x, y };
-    to_array(
-        "cudaMemcpyToArray",
-        Call::Sync,
-        place,
-        other,
-        kind,
-        copies::DEFAULT,
-    )
+    Way::waiting("cudaMemcpyToArray", kind).to_array(handle, x, y, other)
 }
 
 #[unsafe(no_mangle)]
@@ -362,24 +388,10 @@ pub extern "C" fn cudaMemcpyFromArray(
     n: usize,
     kind: i32,
 ) -> Code {
-    let Some((width, height)) = rows(handle, n) else {
+    let Some(other) = Other::rows(handle, to, n) else {
         return done(INVALID_VALUE);
     };
-    let other = Other {
-        pointer: to,
-        pitch: width,
-        width,
-        height,
-    };
-    let place = Place { handle, x, y };
-    from_array(
-        "cudaMemcpyFromArray",
-        Call::Sync,
-        place,
-        other,
-        kind,
-        copies::DEFAULT,
-    )
+    Way::waiting("cudaMemcpyFromArray", kind).from_array(handle, x, y, other)
 }
 
 #[unsafe(no_mangle)]
@@ -394,21 +406,8 @@ pub extern "C" fn cudaMemcpy2DToArray(
     height: usize,
     kind: i32,
 ) -> Code {
-    let other = Other {
-        pointer: from.cast_mut(),
-        pitch,
-        width,
-        height,
-    };
-    let place = Place { handle, x, y };
-    to_array(
-        "cudaMemcpy2DToArray",
-        Call::Sync,
-        place,
-        other,
-        kind,
-        copies::DEFAULT,
-    )
+    let other = Other::new(from, pitch, width, height);
+    Way::waiting("cudaMemcpy2DToArray", kind).to_array(handle, x, y, other)
 }
 
 #[unsafe(no_mangle)]
@@ -424,21 +423,8 @@ pub extern "C" fn cudaMemcpy2DToArrayAsync(
     kind: i32,
     stream: *mut c_void,
 ) -> Code {
-    let other = Other {
-        pointer: from.cast_mut(),
-        pitch,
-        width,
-        height,
-    };
-    let place = Place { handle, x, y };
-    to_array(
-        "cudaMemcpy2DToArrayAsync",
-        Call::Async,
-        place,
-        other,
-        kind,
-        stream,
-    )
+    let other = Other::new(from, pitch, width, height);
+    Way::on("cudaMemcpy2DToArrayAsync", kind, stream).to_array(handle, x, y, other)
 }
 
 #[unsafe(no_mangle)]
@@ -453,21 +439,8 @@ pub extern "C" fn cudaMemcpy2DFromArray(
     height: usize,
     kind: i32,
 ) -> Code {
-    let other = Other {
-        pointer: to,
-        pitch,
-        width,
-        height,
-    };
-    let place = Place { handle, x, y };
-    from_array(
-        "cudaMemcpy2DFromArray",
-        Call::Sync,
-        place,
-        other,
-        kind,
-        copies::DEFAULT,
-    )
+    let other = Other::new(to, pitch, width, height);
+    Way::waiting("cudaMemcpy2DFromArray", kind).from_array(handle, x, y, other)
 }
 
 #[unsafe(no_mangle)]
@@ -483,21 +456,8 @@ pub extern "C" fn cudaMemcpy2DFromArrayAsync(
     kind: i32,
     stream: *mut c_void,
 ) -> Code {
-    let other = Other {
-        pointer: to,
-        pitch,
-        width,
-        height,
-    };
-    let place = Place { handle, x, y };
-    from_array(
-        "cudaMemcpy2DFromArrayAsync",
-        Call::Async,
-        place,
-        other,
-        kind,
-        stream,
-    )
+    let other = Other::new(to, pitch, width, height);
+    Way::on("cudaMemcpy2DFromArrayAsync", kind, stream).from_array(handle, x, y, other)
 }
 
 /// One side of a three-dimensional copy: where it begins, from row to row, and from slice to slice.
