@@ -47,7 +47,7 @@ pub struct Unpacked {
     dir: PathBuf,
     archive: PathBuf,
     shared: PathBuf,
-    rustc_hook: PathBuf,
+    compiler_hook: PathBuf,
     wrap_archive: PathBuf,
     wrap_flags: PathBuf,
     exports: PathBuf,
@@ -62,10 +62,10 @@ impl Unpacked {
         &self.dir
     }
 
-    /// The library that is loaded into rustc.
+    /// The library that is loaded into rustc and clang.
     #[must_use]
-    pub fn rustc_hook(&self) -> &Path {
-        &self.rustc_hook
+    pub fn compiler_hook(&self) -> &Path {
+        &self.compiler_hook
     }
 
     /// The shared library, for preloading.
@@ -212,7 +212,7 @@ fn unpack(base: &Path) -> io::Result<Unpacked> {
     Ok(Unpacked {
         archive: dir.join("libdeadheat_rt.a"),
         shared: dir.join("libdeadheat_rt.so"),
-        rustc_hook: dir.join("libdeadheat_rustc.so"),
+        compiler_hook: dir.join("libdeadheat_rustc.so"),
         wrap_archive: dir.join("libdeadheat_rt_wrap.a"),
         wrap_flags: dir.join("wrap.flags"),
         exports: dir.join("exports.list"),

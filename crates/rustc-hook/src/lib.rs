@@ -1,11 +1,12 @@
-//! Loaded into rustc (`LD_PRELOAD`) while it compiles a crate that Deadheat checks.
+//! Loaded into rustc or clang (`LD_PRELOAD`) while it compiles what Deadheat checks.
 //!
-//! LLVM's instrumentation leaves `atomicrmw max`, `min`, `umax` and `umin` as they are, so that a program which orders
-//! its threads by `fetch_max` would be told of races that are none. Rustc builds every such instruction with one function
-//! of LLVM's C interface, which lives in a library of its own; here is another function of that name, found first. It
-//! builds a call of Deadheat's runtime for these four and passes everything else on.
+//! LLVM's instrumentation leaves `atomicrmw max`, `min`, `umax`, `umin` and those on floating-point numbers as they are, so
+//! that a program which orders its threads by them would be told of races that are none. Rustc builds every such
+//! instruction with one function of LLVM's C interface, which lives in a library of its own; here is another function of
+//! that name, found first. It builds a call of Deadheat's runtime for these and passes everything else on. For clang see
+//! [`pass`].
 //!
-//! Where rustc carries its LLVM inside, nothing here is ever called, and nothing is changed.
+//! Where a compiler carries its LLVM inside, nothing here is ever called, and nothing is changed.
 
 #![no_std]
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -24,6 +25,10 @@ unsafe extern "C" {
 
 const NEXT: *mut c_void = usize::MAX as *mut c_void;
 const DEFAULT: *mut c_void = core::ptr::null_mut();
+
+// Kinds of types, as LLVM counts them.
+const FLOAT: c_int = 2;
+const DOUBLE: c_int = 3;
 const INTEGER: c_int = 8;
 
 type BuildAtomicRmw = unsafe extern "C" fn(Handle, c_int, Handle, Handle, c_int, c_int) -> Handle;
@@ -41,18 +46,12 @@ pub unsafe extern "C" fn LLVMBuildAtomicRMW(
     order: c_int,
     single: c_int,
 ) -> Handle {
-    let name = match operation {
-        7 => "smax",
-        8 => "smin",
-        9 => "umax",
-        10 => "umin",
-        _ => "",
-    };
-    if !name.is_empty() && single == 0 {
+    if single == 0
+        && let Some(name) = unseen(operation)
         // SAFETY: by the contract.
-        if let Some(call) = unsafe { build_call(builder, name, place, value, order) } {
-            return call;
-        }
+        && let Some(call) = unsafe { build_call(builder, name, place, value, order) }
+    {
+        return call;
     }
     // SAFETY: the function that was asked for has this signature.
     let real: Option<BuildAtomicRmw> = unsafe { function(NEXT, c"LLVMBuildAtomicRMW") };
@@ -62,6 +61,21 @@ pub unsafe extern "C" fn LLVMBuildAtomicRMW(
         // SAFETY: no arguments. Nobody who can call this function lacks the other one.
         None => unsafe { abort() },
     }
+}
+
+/// The runtime's word for an operation that LLVM's instrumentation leaves out.
+fn unseen(operation: c_int) -> Option<&'static str> {
+    Some(match operation {
+        7 => "smax",
+        8 => "smin",
+        9 => "umax",
+        10 => "umin",
+        11 => "fadd",
+        12 => "fsub",
+        13 => "fmax",
+        14 => "fmin",
+        _ => return None,
+    })
 }
 
 /// # Safety
@@ -77,6 +91,7 @@ unsafe fn function<F>(from: *mut c_void, name: &core::ffi::CStr) -> Option<F> {
     }
 }
 
+/// A function of LLVM's C interface; returns from where it stands if there is none.
 macro_rules! llvm {
     ($name:ident($($argument:ty),*) -> $result:ty) => {
         // SAFETY: the signature that LLVM documents for this name.
@@ -90,7 +105,9 @@ macro_rules! llvm {
     };
 }
 
-/// Builds the call; none if some function is missing or the operand is no integer of a size that the runtime knows.
+pub mod pass;
+
+/// Builds the call; none if some function is missing or the operand is of no size that the runtime knows.
 ///
 /// # Safety
 /// As [`LLVMBuildAtomicRMW`].
@@ -118,10 +135,12 @@ unsafe fn build_call(
     // SAFETY: the values and the builder are LLVM's own, by the contract, and belong together.
     unsafe {
         let kind = type_of(value);
-        if kind_of(kind) != INTEGER {
-            return None;
-        }
-        let bits = width(kind);
+        let bits = match kind_of(kind) {
+            INTEGER => width(kind),
+            FLOAT => 32,
+            DOUBLE => 64,
+            _ => return None,
+        };
         if !matches!(bits, 8 | 16 | 32 | 64) {
             return None;
         }

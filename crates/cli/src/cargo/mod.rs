@@ -211,7 +211,7 @@ impl Project {
         let hook = toolchain
             .llvm()
             .filter(|llvm| llvm.loaded)
-            .map(|_| runtime.rustc_hook().to_owned());
+            .map(|_| runtime.compiler_hook().to_owned());
         let mut variables = environment::variables(&Setting {
             target: &target,
             std: &std,

@@ -93,12 +93,7 @@ fn instrument(command: &mut Command, args: &[OsString]) {
         command.env(environment::LINKER, linker);
     }
     if let Some(hook) = env::var_os(environment::HOOK) {
-        let mut list = hook;
-        if let Some(before) = env::var_os("LD_PRELOAD").filter(|value| !value.is_empty()) {
-            list.push(":");
-            list.push(before);
-        }
-        command.env("LD_PRELOAD", list);
+        wrapper::load_hook(command, hook.as_ref());
     }
 }
 

@@ -20,8 +20,10 @@ pub use compiler::{Compiler, Family, find, on_path};
 
 use crate::error::{Failure, Result};
 use crate::unpack;
+use std::env;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// Runs `deadheat cc ARGS` or `deadheat c++ ARGS`. On success the compiler replaces this process.
@@ -40,7 +42,21 @@ pub fn prepare(compiler: &Compiler, args: Vec<OsString>) -> Result<Command> {
     let plan = plan(compiler, &expanded, &runtime)?;
     let mut command = compiler.command();
     command.args(response::shorten(plan.args, runtime.dir())?);
+    if compiler.family == Family::Clang && plan.output != Output::Answer {
+        load_hook(&mut command, runtime.compiler_hook());
+    }
     Ok(command)
+}
+
+/// Loads a library into a compiler, before what the user loads into it. A compiler that carries its LLVM inside takes no
+/// notice of it.
+pub fn load_hook(command: &mut Command, hook: &Path) {
+    let mut list = hook.as_os_str().to_owned();
+    if let Some(before) = env::var_os("LD_PRELOAD").filter(|value| !value.is_empty()) {
+        list.push(":");
+        list.push(before);
+    }
+    command.env("LD_PRELOAD", list);
 }
 
 /// The arguments that make a compiler's driver link what somebody else compiled, with the runtime.

@@ -132,6 +132,41 @@ extremes! {
     8 u64, i64, AtomicU64, AtomicI64: __deadheat_atomic64_fetch_smax __deadheat_atomic64_fetch_smin __deadheat_atomic64_fetch_umax __deadheat_atomic64_fetch_umin;
 }
 
+/// Additions and the like to floating-point numbers, which LLVM's instrumentation leaves out as well: `crates/rustc-hook`
+/// makes calls of them.
+macro_rules! floating {
+    ($($size:literal $float:ty, $atomic:ident: $add:ident $sub:ident $max:ident $min:ident;)*) => { $(
+        floating!(@one $size $float, $atomic: $add |a, b| a + b; $sub |a, b| a - b;
+            $max |a, b| if a > b || b != b { a } else { b }; $min |a, b| if a < b || b != b { a } else { b };);
+    )* };
+    (@one $size:literal $float:ty, $atomic:ident: $($name:ident |$a:ident, $b:ident| $new:expr;)*) => {
+        with_caller! { $(
+            #[allow(clippy::eq_op)] // a number that is none is not itself
+            unsafe fn $name(place: *mut $float, value: $float, mo: c_int) -> $float {
+                let order = Order::new(mo);
+                modify(place as usize, order, order, $size, tls::caller(), || {
+                    // SAFETY: the program's own atomic operation on its own memory.
+                    let word = unsafe { $atomic::from_ptr(place.cast()) };
+                    let mut old = word.load(Ordering::Relaxed);
+                    loop {
+                        let ($a, $b) = (<$float>::from_bits(old), value);
+                        let new: $float = $new;
+                        match word.compare_exchange(old, new.to_bits(), Ordering::SeqCst, Ordering::Relaxed) {
+                            Ok(old) => break (<$float>::from_bits(old), true),
+                            Err(now) => old = now,
+                        }
+                    }
+                })
+            }
+        )* }
+    };
+}
+
+floating! {
+    4 f32, AtomicU32: __deadheat_atomic32_fetch_fadd __deadheat_atomic32_fetch_fsub __deadheat_atomic32_fetch_fmax __deadheat_atomic32_fetch_fmin;
+    8 f64, AtomicU64: __deadheat_atomic64_fetch_fadd __deadheat_atomic64_fetch_fsub __deadheat_atomic64_fetch_fmax __deadheat_atomic64_fetch_fmin;
+}
+
 /// 16 bytes at once, by `cmpxchg16b`.
 struct AtomicU128(*mut u128);
 
