@@ -155,8 +155,8 @@ pub struct OsThread {
     pub stack_high: usize,
     pub tls_low: usize,
     pub tls_high: usize,
-    /// The innermost `pthread_once` whose routine has not been run.
-    pub once: usize,
+    /// The innermost call that may be left: see [`crate::interpose::callbacks`].
+    pub callback: usize,
     /// The signal that the thread sends to itself just now.
     pub raising: u32,
 }
@@ -240,7 +240,7 @@ impl Strand {
                 stack_high: 0,
                 tls_low: 0,
                 tls_high: 0,
-                once: 0,
+                callback: 0,
                 raising: 0,
             },
         }

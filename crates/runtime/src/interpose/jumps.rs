@@ -9,7 +9,7 @@ use core::ffi::{c_int, c_void};
 
 use crate::abi::tls;
 use crate::interpose;
-use crate::interpose::{Call, once, signals};
+use crate::interpose::{Call, callbacks, signals};
 use crate::signal_state::Mark;
 
 /// Notes that the frame with this stack pointer can be jumped to.
@@ -57,7 +57,7 @@ fn going_back(call: &mut Call, buffer: *const usize) {
     s.enter();
     s.interposed = mark.interposed;
     signals::jumped_out(s, mark.handlers);
-    once::jumped_out(s, sp);
+    callbacks::jumped_out(s, sp);
     s.set_depth(mark.depth);
     crate::access::leave(s);
 }

@@ -20,6 +20,7 @@ pub mod at_exit;
 pub mod attributes;
 pub mod barrier;
 pub mod c11;
+pub mod callbacks;
 pub mod cancel;
 pub mod condvar;
 pub mod control;

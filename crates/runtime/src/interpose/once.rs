@@ -7,6 +7,7 @@ use crate::abi::tls;
 use crate::access::leave;
 use crate::interpose;
 use crate::interpose::Call;
+use crate::interpose::callbacks::{self, Frame};
 use crate::locking;
 use crate::runtime::RT;
 use crate::strand::Strand;
@@ -15,29 +16,31 @@ use crate::syncvar::{Kind, State};
 type Routine = unsafe extern "C" fn();
 
 /// A call whose routine may have to be run, in the frame of that call.
+#[repr(C)]
 pub struct Running {
+    frame: Frame,
     routine: Routine,
     control: usize,
-    /// How deep the caller was: in calls of its own, and of the C library's.
-    depth: usize,
-    outer: u32,
-    /// The one around it.
-    before: usize,
 }
 
 impl Running {
     /// What earlier tries did happens before this one.
     fn begins(&self, s: &mut Strand) {
-        s.interposed = self.outer;
         self.with(s, |state, s| {
             locking::settle(&RT, state, self.control, Kind::Once);
             state.acquire(&RT, s);
         });
     }
 
-    /// What this try did happens before the next one, or before every return.
+    /// What this try did happens before the next one, or before every return. When it is left by an exception, the C library
+    /// lets the next try begin after this.
     fn ends(&self, s: &mut Strand) {
         self.with(s, |state, s| state.release(s));
+    }
+
+    fn left(frame: &Frame, s: &mut Strand) {
+        // SAFETY: the frame is the first field of the call that it was made for.
+        unsafe { &*(&raw const *frame).cast::<Running>() }.ends(s);
     }
 
     fn with(&self, s: &mut Strand, f: impl FnOnce(&mut State, &mut Strand)) {
@@ -50,73 +53,22 @@ impl Running {
     }
 }
 
-/// The call whose routine runs or is about to.
-fn innermost(s: &Strand) -> &'static Running {
-    // SAFETY: set by `once` below, in a frame that waits for whoever asks.
-    unsafe { &*(s.os.once as *const Running) }
-}
-
 /// What the C library runs in place of the program's routine.
 unsafe extern "C" fn run() {
     let Some(s) = tls::me() else { return };
-    let running = innermost(s);
+    // SAFETY: `once` below opened it, and waits; the frame is its first field.
+    let running = unsafe { &*(&raw const *callbacks::innermost(s)).cast::<Running>() };
     running.begins(s);
-    // SAFETY: the program's own routine.
-    unsafe { guarded(running.routine) };
+    // The routine is the program's, not the C library's.
+    s.interposed = running.frame.outer();
+    // SAFETY: the program's own routine, which takes nothing.
+    unsafe {
+        let routine = core::mem::transmute::<Routine, callbacks::Work>(running.routine);
+        callbacks::guarded(core::ptr::null_mut(), routine);
+    }
     if let Some(s) = tls::me() {
         running.ends(s);
-        s.interposed = running.outer + 1;
-    }
-}
-
-/// Calls the routine in a frame of which the unwinder tells [`left`], should an exception, a cancellation or
-/// `pthread_exit` leave it. There is nothing to be cleaned up here, so there is no landing pad.
-#[unsafe(naked)]
-unsafe extern "C" fn guarded(routine: Routine) {
-    core::arch::naked_asm!(
-        ".cfi_startproc",
-        // 0x1b: relative to here, four bytes. The function is our own, so no table of the dynamic linker is needed.
-        ".hidden {left}",
-        ".cfi_personality 0x1b, {left}",
-        "sub rsp, 8",
-        ".cfi_adjust_cfa_offset 8",
-        "call rdi",
-        "add rsp, 8",
-        ".cfi_adjust_cfa_offset -8",
-        "ret",
-        ".cfi_endproc",
-        left = sym left
-    )
-}
-
-/// The unwinder's second phase, in which frames are really left.
-const LEAVING: c_int = 2;
-/// There is nobody here who catches.
-const GO_ON: c_int = 8;
-
-/// What the unwinder asks about a frame of [`guarded`]. The C library lets the next try begin after this.
-unsafe extern "C" fn left(
-    _version: c_int,
-    actions: c_int,
-    _class: u64,
-    _exception: *mut c_void,
-    _context: *mut c_void,
-) -> c_int {
-    if actions & LEAVING != 0
-        && let Some(s) = tls::me()
-    {
-        let running = innermost(s);
-        running.ends(s);
-        s.os.once = running.before;
-        s.set_depth(running.depth);
-    }
-    GO_ON
-}
-
-/// The calls in frames below `sp` are jumped out of, and will never end.
-pub(crate) fn jumped_out(s: &mut Strand, sp: usize) {
-    while (s.os.stack_low..sp.min(s.os.stack_high)).contains(&s.os.once) {
-        s.os.once = innermost(s).before;
+        s.interposed = running.frame.outer() + 1;
     }
 }
 
@@ -127,20 +79,18 @@ pub(crate) fn once(
     routine: Routine,
     real: impl FnOnce(Routine) -> c_int,
 ) -> c_int {
-    let (here, depth, outer) = (call.here, call.depth, call.outer);
+    let here = call.here;
+    let mut running = Running {
+        frame: Frame::new(call, Running::left),
+        routine,
+        control: control as usize,
+    };
     let Some(s) = call.strand() else {
         return real(routine);
     };
-    let running = Running {
-        routine,
-        control: control as usize,
-        depth,
-        outer,
-        before: s.os.once,
-    };
-    s.os.once = &raw const running as usize;
+    running.frame.open(s);
     let result = real(run);
-    s.os.once = running.before;
+    running.frame.close(s);
     if result == 0 && s.ignore_sync == 0 {
         s.enter();
         let at = s.stack_at(&RT, here);

@@ -1,8 +1,10 @@
-//! Sorting and searching: the array is read and written as a whole; the program's comparison runs as its own code.
+//! Sorting and searching: the array is read and written as a whole; the program's comparison runs as its own code, and may
+//! throw.
 
 use core::ffi::{c_int, c_void};
 
 use crate::interpose;
+use crate::interpose::callbacks::calling_back;
 use crate::interpose::strings::{after, before};
 
 type Compare = *const c_void;
@@ -12,14 +14,14 @@ interpose! {
     unsafe fn qsort(base: *mut c_void, count: usize, size: usize, compare: Compare) -> () |call, real| {
         call.reads(base, count * size);
         // SAFETY: the program's own call.
-        unsafe { real(base, count, size, compare) };
+        calling_back(&mut call, || unsafe { real(base, count, size, compare) });
         call.writes(base, if count > 1 { count * size } else { 0 });
     }
 
     unsafe fn qsort_r(base: *mut c_void, count: usize, size: usize, compare: Compare, arg: *mut c_void) -> () |call, real| {
         call.reads(base, count * size);
         // SAFETY: the program's own call.
-        unsafe { real(base, count, size, compare, arg) };
+        calling_back(&mut call, || unsafe { real(base, count, size, compare, arg) });
         call.writes(base, if count > 1 { count * size } else { 0 });
     }
 
@@ -35,7 +37,7 @@ interpose! {
             let at = base.wrapping_byte_add(middle * size);
             call.reads(at, size);
             // SAFETY: the program's own comparison, of its key and an element of its array.
-            match unsafe { compare(key, at) } {
+            match calling_back(&mut call, || unsafe { compare(key, at) }) {
                 0 => return at.cast_mut(),
                 order if order < 0 => high = middle,
                 _ => low = middle + 1,
