@@ -232,6 +232,77 @@ fn children_of_a_fork_check_themselves() {
     }
 }
 
+/// A parent and its forks find their own bugs, and each must hear of its own: the parent's handler is told of the parent's,
+/// a child may have a handler, too, and one without waits for nothing.
+const OWN_ANSWERS: &str = r"#include <deadheat.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int first, silent, childs, last;
+static void on_bug(const struct deadheat_finding *finding, void *who) {
+    char *name = strchr(finding->headline, 96), *end = name ? strchr(name + 1, 96) : 0;
+    printf(`%s: %.*s\n`, (char *)who, end ? (int)(end - name - 1) : 0, name + 1);
+    fflush(stdout);
+}
+static void *work(void *place) { *(int *)place = 1; return 0; }
+static void race(int *place) {
+    pthread_t a, b;
+    pthread_create(&a, 0, work, place);
+    pthread_create(&b, 0, work, place);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+}
+static void child(int *place, int tells) {
+    if (fork() == 0) {
+        if (tells) deadheat_on_finding(on_bug, `child`);
+        race(place);
+        _exit(0);
+    }
+    wait(0);
+}
+int main(void) {
+    deadheat_on_finding(on_bug, `parent`);
+    race(&first);
+    child(&silent, 0);
+    child(&childs, 1);
+    race(&last);
+    return 0;
+}
+";
+
+#[test]
+fn a_fork_and_its_parent_hear_of_their_own_findings() {
+    let folder = built("answers", "clang-19", "", OWN_ANSWERS);
+    let output = check(&mut folder.deadheat("run ./prog"), 1, "4 findings");
+    let said = text(&output.stdout);
+    assert_eq!(said, "parent: first\nchild: childs\nparent: last\n");
+}
+
+/// With `--halt-on-error` a child halts at its own finding, not at one that a suppression names, and its parent goes on.
+#[test]
+fn a_fork_halts_at_its_own_findings() {
+    let source = OWN_ANSWERS
+        .replace(
+            "if (tells) deadheat_on_finding(on_bug, `child`);",
+            "race(&silent); puts(`on`); fflush(stdout);",
+        )
+        .replace("deadheat_on_finding(on_bug, `parent`);", "")
+        .replace(
+            "        _exit(0);",
+            "        puts(`never`); fflush(stdout); _exit(0);",
+        )
+        .replace("race(&first);", "race(&silent);")
+        .replace("child(&silent, 0);", "")
+        .replace("race(&last);", "race(&silent); puts(`parent`);");
+    let folder = built("halts", "clang-19", "", &source);
+    folder.file("silence", "race:silent\n");
+    let line = "run --halt-on-error --suppressions silence ./prog";
+    let output = check(&mut folder.deadheat(line), 1, "data race: `childs`");
+    assert_eq!(text(&output.stdout), "on\nparent\n");
+}
+
 fn succeed_or_found(folder: &Folder, line: &str) -> String {
     let output = folder.deadheat(line).output().expect(line);
     let said = text(&output.stderr);

@@ -208,6 +208,10 @@ pub fn report(
     threads.push(s.thread);
     #[cfg(feature = "export")]
     let turn = handler::asks().then(handler::turn);
+    #[cfg(feature = "export")]
+    if turn.is_some() || rt.options.halt_on_error.on() {
+        rt.stream.ask();
+    }
     rt.stream.compose(rt, |out| {
         #[cfg(feature = "export")]
         if turn.is_some() {

@@ -25,6 +25,10 @@ pub struct Stream {
     sending: Locked<()>,
     /// A fork shares the stream: each line says whose it is.
     shared: AtomicBool,
+    /// The stream is a parent's: what the collector says there is not for us.
+    borrowed: AtomicBool,
+    /// Where the collector answers the child of a fork.
+    answers: AtomicI32,
 }
 
 unsafe extern "C" {
@@ -81,6 +85,8 @@ impl Stream {
             collector: AtomicU32::new(0),
             sending: Locked::new(()),
             shared: AtomicBool::new(false),
+            borrowed: AtomicBool::new(false),
+            answers: AtomicI32::new(UNCONNECTED),
         }
     }
 
@@ -252,10 +258,46 @@ impl Stream {
         self.fd.load(Ordering::Acquire) != UNCONNECTED
     }
 
+    /// The collector is about to be asked: the child of a fork sends it a socket for its answers, since the one that it
+    /// shares may be read by its parent.
+    pub fn ask(&self) {
+        let _one_at_a_time = self.sending.lock();
+        let fd = self.fd.load(Ordering::Acquire);
+        if fd < 0
+            || !self.borrowed.load(Ordering::Relaxed)
+            || self.answers.load(Ordering::Relaxed) >= 0
+        {
+            return;
+        }
+        let Some([ours, theirs]) = socket_pair() else {
+            return;
+        };
+        let mut line = Json::new();
+        line.event("answers")
+            .key("pid")
+            .number(sys::getpid() as u64)
+            .end_line();
+        if sys::send_with(fd, &line.bytes, theirs) {
+            self.answers.store(ours, Ordering::Relaxed);
+        } else {
+            sys::close(ours);
+        }
+        sys::close(theirs);
+    }
+
+    /// Where the collector answers us.
+    fn answering(&self) -> i32 {
+        if self.borrowed.load(Ordering::Relaxed) {
+            self.answers.load(Ordering::Relaxed)
+        } else {
+            self.fd.load(Ordering::Acquire)
+        }
+    }
+
     /// Waits for the collector's verdict on the last finding: true if it was reported, false if suppressed.
     pub fn verdict(&self) -> bool {
         let mut byte = [0u8];
-        match self.fd.load(Ordering::Acquire) {
+        match self.answering() {
             fd if fd >= 0 => sys::read_some(fd, &mut byte) == 0 || byte[0] != b's',
             _ => true,
         }
@@ -263,7 +305,7 @@ impl Stream {
 
     /// Waits for a line from the collector; empty if there is none.
     pub fn answer(&self) -> Vec<u8> {
-        match self.fd.load(Ordering::Acquire) {
+        match self.answering() {
             fd if fd >= 0 => read_line(fd),
             _ => Vec::new(),
         }
@@ -314,6 +356,11 @@ impl Stream {
     pub unsafe fn after_fork(&self) {
         self.collector.store(0, Ordering::Release);
         self.forked();
+        self.borrowed.store(self.connected(), Ordering::Relaxed);
+        let answers = self.answers.swap(UNCONNECTED, Ordering::Relaxed);
+        if answers >= 0 {
+            sys::close(answers);
+        }
         // SAFETY: by the contract.
         unsafe { self.sending.force_unlock() };
     }
@@ -323,6 +370,22 @@ impl Default for Stream {
     fn default() -> Self {
         Stream::new()
     }
+}
+
+/// Two ends of a stream, which no program that is executed inherits.
+fn socket_pair() -> Option<[i32; 2]> {
+    const AF_UNIX: usize = 1;
+    const SOCK_STREAM_CLOEXEC: usize = 1 | 0o2000000;
+    let mut ends = [0i32; 2];
+    let into = ends.as_mut_ptr() as usize;
+    // SAFETY: a place for two descriptors.
+    let made = unsafe {
+        sys::syscall(
+            nr::SOCKETPAIR,
+            [AF_UNIX, SOCK_STREAM_CLOEXEC, 0, into, 0, 0],
+        )
+    };
+    (made >= 0).then_some(ends)
 }
 
 fn read_line(fd: i32) -> Vec<u8> {
@@ -423,28 +486,9 @@ fn start_collector() -> Option<(i32, u32)> {
             unsafe { sys::syscall(nr::ACCESS, [path.as_ptr() as usize, X_OK, 0, 0, 0, 0]) } == 0;
         if ok { Some(path) } else { None }
     })?;
-    const AF_UNIX: usize = 1;
-    const SOCK_STREAM_CLOEXEC: usize = 1 | 0o2000000;
     const SYS_FORK: usize = 57;
     const SYS_DUP2: usize = 33;
-    let mut ends = [0i32; 2];
-    // SAFETY: a place for two descriptors.
-    if unsafe {
-        sys::syscall(
-            nr::SOCKETPAIR,
-            [
-                AF_UNIX,
-                SOCK_STREAM_CLOEXEC,
-                0,
-                ends.as_mut_ptr() as usize,
-                0,
-                0,
-            ],
-        )
-    } < 0
-    {
-        return None;
-    }
+    let ends = socket_pair()?;
     let args = [
         path.as_ptr() as usize,
         c"collect".as_ptr() as usize,

@@ -161,6 +161,45 @@ pub fn send_all(fd: i32, mut bytes: &[u8]) -> bool {
     true
 }
 
+/// Sends bytes and a descriptor with them.
+pub fn send_with(fd: i32, bytes: &[u8], carried: i32) -> bool {
+    const SENDMSG: usize = 46;
+    const MSG_NOSIGNAL: usize = 0x4000;
+    const SOL_SOCKET: u64 = 1;
+    const SCM_RIGHTS: u64 = 1;
+    // `struct cmsghdr` and one descriptor: length, level and type, the number.
+    let control: [u64; 3] = [20, SOL_SOCKET | SCM_RIGHTS << 32, carried as u64];
+    let part: [usize; 2] = [bytes.as_ptr() as usize, bytes.len()];
+    // `struct msghdr`: no name, one part, the control message, no flags.
+    let message: [usize; 7] = [
+        0,
+        0,
+        part.as_ptr() as usize,
+        1,
+        control.as_ptr() as usize,
+        size_of_val(&control),
+        0,
+    ];
+    loop {
+        // SAFETY: all of it is in place for the call.
+        let sent = unsafe {
+            let at = message.as_ptr() as usize;
+            syscall(SENDMSG, [fd as usize, at, MSG_NOSIGNAL, 0, 0, 0])
+        };
+        match sent {
+            -4 => {}
+            n if n <= 0 => return false,
+            n => return send_all(fd, &bytes[n as usize..]),
+        }
+    }
+}
+
+/// Closes a descriptor of ours.
+pub fn close(fd: i32) {
+    // SAFETY: nobody else knows the number.
+    unsafe { syscall(nr::CLOSE, [fd as usize, 0, 0, 0, 0, 0]) };
+}
+
 /// Reads once; the number of bytes, 0 at the end or on an error.
 pub fn read_some(fd: i32, into: &mut [u8]) -> usize {
     const EINTR: isize = -4;

@@ -1,9 +1,14 @@
-//! One runtime's raw stream, cut into lines for its collector.
+//! One runtime's raw stream, cut into lines for its collector, and what the runtime is answered.
 
+use crate::fd;
 use crate::options::{Key, Settings};
 use crate::say::say;
 use deadheat_report::{Collector, Reply, Suppressions};
-use std::io::{self, Read, Write};
+use nix::errno::Errno;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, UnixAddr, recvmsg};
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{IoSliceMut, Write};
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::Sender;
 
@@ -29,8 +34,24 @@ pub struct Stream {
     pub tap: Option<Sender<String>>,
     /// The headlines of new findings since they were last taken.
     pub news: Vec<String>,
-    /// Whether a handler of the program waits to hear of findings.
-    handler: bool,
+    /// Who waits for answers on the stream itself.
+    asker: Asker,
+    /// The process whose stream it is; those that it forked share it.
+    owner: u32,
+    /// Children of forks who wait for theirs, by process.
+    forks: BTreeMap<u32, (UnixStream, Asker)>,
+    /// Sockets that came with lines which have not been read yet.
+    carried: VecDeque<UnixStream>,
+}
+
+/// What a process wants to hear of its findings.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Asker {
+    /// Whether it was reported, if it is to halt then.
+    #[default]
+    Verdicts,
+    /// A line for its handler.
+    Headlines,
 }
 
 impl Stream {
@@ -43,7 +64,10 @@ impl Stream {
             settings: settings.clone(),
             tap: None,
             news: Vec::new(),
-            handler: false,
+            asker: Asker::default(),
+            owner: 0,
+            forks: BTreeMap::new(),
+            carried: VecDeque::new(),
         }
     }
 
@@ -62,20 +86,13 @@ impl Stream {
     /// Reads what is there, at most one buffer full.
     pub fn read(&mut self) -> Listen {
         let mut buffer = [0; 64 * 1024];
-        match self.socket.read(&mut buffer) {
+        match self.receive(&mut buffer) {
             Ok(0) => self.close(),
             Ok(count) => {
                 self.take(&buffer[..count]);
                 Listen::Open
             }
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
-                ) =>
-            {
-                Listen::Open
-            }
+            Err(Errno::EINTR | Errno::EAGAIN) => Listen::Open,
             Err(_) => self.close(), // reset: the program was killed
         }
     }
@@ -93,14 +110,35 @@ impl Stream {
         }
         let mut buffer = [0; 64 * 1024];
         loop {
-            match self.socket.read(&mut buffer) {
+            match self.receive(&mut buffer) {
                 Ok(0) => break,
                 Ok(count) => self.take(&buffer[..count]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(Errno::EINTR) => {}
                 Err(_) => break,
             }
         }
         let _ = self.socket.set_nonblocking(false);
+    }
+
+    /// Reads once, with the sockets that come along.
+    fn receive(&mut self, buffer: &mut [u8]) -> nix::Result<usize> {
+        let mut space = nix::cmsg_space!([RawFd; 4]);
+        let mut parts = [IoSliceMut::new(buffer)];
+        let message = recvmsg::<UnixAddr>(
+            self.socket.as_raw_fd(),
+            &mut parts,
+            Some(&mut space),
+            MsgFlags::MSG_CMSG_CLOEXEC,
+        )?;
+        for part in message.cmsgs().into_iter().flatten() {
+            if let ControlMessageOwned::ScmRights(fds) = part {
+                self.carried.extend(
+                    fds.into_iter()
+                        .map(|raw| UnixStream::from(fd::received(raw))),
+                );
+            }
+        }
+        Ok(message.bytes)
     }
 
     /// A last line that was cut off is shown to the collector too: it counts it as lost.
@@ -134,8 +172,22 @@ impl Stream {
     /// Takes a line, whoever says it.
     pub fn say(&mut self, text: &str) {
         if text.ends_with("\"event\":\"handler\"}") {
-            self.handler = true;
+            match self.forks.get_mut(&teller(text)) {
+                Some((_, asker)) => *asker = Asker::Headlines,
+                None => self.asker = Asker::Headlines,
+            }
             return;
+        }
+        if let Some(pid) = text.strip_prefix("{\"event\":\"answers\",\"pid\":") {
+            let pid = pid.trim_end_matches('}').parse();
+            if let (Ok(pid), Some(socket)) = (pid, self.carried.pop_front()) {
+                self.forks.insert(pid, (socket, Asker::default()));
+            }
+            return;
+        }
+        if self.owner == 0 && text.starts_with("{\"event\":\"start\"") {
+            let pid = text.split("\"pid\":").nth(1).unwrap_or_default();
+            self.owner = pid.split([',', '}']).next().map_or(0, number);
         }
         let reply = self.collector.line(text);
         let mut answer = "s\n".to_string();
@@ -168,11 +220,21 @@ impl Stream {
         }
         // A program that only records does not wait for an answer: it hears what there is to hear.
         let beside = self.tap.is_some();
-        if self.handler && (!beside || answer.starts_with('r')) {
-            let _ = self.socket.write_all(answer.as_bytes()); // a program that is gone needs no answer
-        } else if !self.handler && self.settings.on(Key::HaltOnError) {
-            let _ = self.socket.write_all(if shown { b"r" } else { b"s" });
-        }
+        let halts = self.settings.on(Key::HaltOnError);
+        let pid = teller(text);
+        let (socket, asker) = match self.forks.get_mut(&pid) {
+            Some((socket, asker)) => (socket, *asker),
+            None if pid == 0 || pid == self.owner => (&mut self.socket, self.asker),
+            None => return, // a fork that waits for nothing
+        };
+        // A program that is gone needs no answer.
+        let _ = match asker {
+            Asker::Headlines if !beside || answer.starts_with('r') => {
+                socket.write_all(answer.as_bytes())
+            }
+            Asker::Verdicts if halts => socket.write_all(if shown { b"r" } else { b"s" }),
+            _ => Ok(()),
+        };
     }
 
     /// The program has defaults of its own and waits to hear what holds.
@@ -195,6 +257,16 @@ impl Stream {
     }
 }
 
+/// The process that a line is about, if the stream is shared; no process has the number 0.
+fn teller(line: &str) -> u32 {
+    let rest = line.strip_prefix("{\"pid\":").unwrap_or_default();
+    rest.split(',').next().map_or(0, number)
+}
+
+fn number(digits: &str) -> u32 {
+    digits.parse().unwrap_or(0)
+}
+
 /// The kind that a finding's line names.
 fn kind_in(line: &str) -> &str {
     let key = "\"kind\":\"";
@@ -204,7 +276,14 @@ fn kind_in(line: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::kind_in;
+    use super::{kind_in, teller};
+
+    #[test]
+    fn the_process_of_a_line() {
+        assert_eq!(teller(r#"{"pid":71,"event":"finding","id":1}"#), 71);
+        assert_eq!(teller(r#"{"event":"start","pid":71}"#), 0);
+        assert_eq!(teller(""), 0);
+    }
 
     #[test]
     fn the_kind_of_a_finding() {

@@ -197,6 +197,9 @@ extern "C" fn listen(_: *mut c_void) -> *mut c_void {
 
 /// In the child of a fork: whoever listened stayed in the parent, and the answers are the parent's.
 pub fn became_child() {
+    // SAFETY: whoever had the turn is a thread of the parent.
+    unsafe { TURN.force_unlock() };
     HANDLER.store(0, Ordering::SeqCst);
+    ASKED.store(false, Ordering::Release);
     LISTENING.store(false, Ordering::Release);
 }
