@@ -10,6 +10,7 @@
 use core::sync::atomic::Ordering;
 
 use deadheat_detect::entry::{self, Entry, SEQ_MAX};
+use std_alloc::boxed::Box;
 use std_alloc::vec::Vec;
 
 /// All bits below the number.
@@ -25,6 +26,14 @@ pub struct Clock {
     words: *mut u64,
     len: usize,
     room: usize,
+    /// Shorter components that it had before.
+    old: Option<Box<Old>>,
+}
+
+/// Components that another strand may still be looking at.
+struct Old {
+    _words: Vec<u64>,
+    _older: Option<Box<Old>>,
 }
 
 // SAFETY: the words are plain memory that the clock alone owns.
@@ -41,6 +50,7 @@ impl Clock {
             words: core::ptr::dangling_mut(),
             len: 0,
             room: 0,
+            old: None,
         }
     }
 
@@ -58,7 +68,7 @@ impl Clock {
 
     /// The vector, to be given back by [`Self::put`].
     fn take(&mut self) -> Vec<u64> {
-        let Clock { words, len, room } = *self;
+        let (words, len, room) = (self.words, self.len, self.room);
         (self.words, self.len, self.room) = (core::ptr::dangling_mut(), 0, 0);
         // SAFETY: by the invariant; the clock has none any more.
         unsafe { Vec::from_raw_parts(words, len, room) }
@@ -72,14 +82,31 @@ impl Clock {
         self.len = words.len();
     }
 
-    /// The old components stay where they are for good: another strand may be looking at them ([`Self::lower`]). They
-    /// double each time, so all of them together are no more than the new ones.
+    /// The old components stay where they are as long as the clock lives: another strand may be looking at them
+    /// ([`Self::lower`]). They double each time, so all of them together are no more than the new ones.
     #[cold]
     fn lengthen(&mut self, len: usize) {
-        let mut words = self.words().to_vec();
-        words.resize(len.next_power_of_two().max(SHORTEST), 0);
+        let len = len.next_power_of_two().max(SHORTEST);
+        if len <= self.room {
+            // SAFETY: there is room for them, and nobody looks beyond the length.
+            unsafe { self.words.add(self.len).write_bytes(0, len - self.len) };
+            core::sync::atomic::fence(Ordering::Release);
+            self.len = len;
+            return;
+        }
+        let mut words = Vec::with_capacity(len);
+        words.extend_from_slice(self.words());
+        words.resize(len, 0);
+        // SAFETY: by the invariant; from now on the vector is the list's alone.
+        let old = unsafe { Vec::from_raw_parts(self.words, self.len, self.room) };
         // The length must not be seen before the components are.
         self.put(words);
+        if old.capacity() > 0 {
+            self.old = Some(Box::new(Old {
+                _words: old,
+                _older: self.old.take(),
+            }));
+        }
     }
 
     /// Lowers `words`, one for each slot, to what another strand's clock has, but for its own slot `but`. It may be
@@ -212,5 +239,38 @@ mod tests {
         assert!(a.join(&b));
         assert!(a.covers(&b) && a.get(1) == 5 && a.get(3) == 2 && a.get(9) == 0);
         assert!(!a.join(&b));
+    }
+
+    /// A clock that is cleared and filled again stays where it is: nothing is allocated, and nothing kept.
+    #[test]
+    fn a_cleared_clock_is_filled_where_it_is() {
+        let (mut a, mut b) = (Clock::new(), Clock::new());
+        b.set(40, 7);
+        a.join(&b);
+        let (place, room) = (a.words, a.room);
+        for _ in 0..3 {
+            a.clear();
+            assert_eq!(a.get(40), 0);
+            a.set(3, 1);
+            assert_eq!((a.get(3), a.get(40)), (1, 0));
+            a.join(&b);
+            assert_eq!((a.get(3), a.get(40)), (1, 7));
+        }
+        assert!(a.words == place && a.room == room && a.old.is_none());
+    }
+
+    /// One that grows keeps what others may look at, and no more of it than it has itself.
+    #[test]
+    fn a_clock_that_grows_keeps_what_it_had() {
+        let mut a = Clock::new();
+        for slot in 0..200 {
+            a.set(slot, 1);
+        }
+        let (mut kept, mut at) = (0, &a.old);
+        while let Some(old) = at {
+            kept += old._words.capacity();
+            at = &old._older;
+        }
+        assert_eq!((a.room, kept), (256, 8 + 16 + 32 + 64 + 128));
     }
 }
