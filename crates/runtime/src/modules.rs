@@ -35,7 +35,13 @@ struct Phdr {
 }
 
 const PT_LOAD: u32 = 1;
+const PT_DYNAMIC: u32 = 2;
 const PT_NOTE: u32 = 4;
+const DT_STRTAB: u64 = 5;
+const DT_SYMTAB: u64 = 6;
+const DT_GNU_HASH: u64 = 0x6fff_fef5;
+/// Bytes of a symbol; its name comes first.
+const SYMBOL: u64 = 24;
 
 unsafe extern "C" {
     fn dl_iterate_phdr(
@@ -91,6 +97,19 @@ impl Modules {
     /// The module with code at `pc` is instrumented.
     pub fn add_instrumented(&self, pc: u64) {
         self.instrumented.lock().push(pc);
+    }
+
+    /// The libraries that import `__tsan_init` are instrumented.
+    pub fn add_importers(&self) {
+        let mut found: Vec<u64> = Vec::new();
+        // SAFETY: the callback only reads what the loader has mapped, and `found` outlives the call.
+        unsafe { dl_iterate_phdr(each_importer, (&raw mut found).cast()) };
+        let mut known = self.instrumented.lock();
+        for pc in found {
+            if !known.contains(&pc) {
+                known.push(pc);
+            }
+        }
     }
 
     /// Is this code of the C library or of the loader?
@@ -277,6 +296,48 @@ extern "C" fn each_module(info: *const PhdrInfo, size: usize, data: *mut c_void)
         }
         if module.start < module.end {
             found.push(module);
+        }
+    }
+    0
+}
+
+/// Puts an address inside the module into the list if it imports `__tsan_init`.
+extern "C" fn each_importer(info: *const PhdrInfo, _size: usize, data: *mut c_void) -> c_int {
+    // SAFETY: the loader hands a valid entry, `data` is the vector of `add_importers`; its tables are mapped as the dynamic
+    // section says, and addresses in it are either whole already or relative to the module.
+    unsafe {
+        let info = &*info;
+        let found: &mut Vec<u64> = &mut *data.cast();
+        let phdrs = core::slice::from_raw_parts(info.phdr, info.phnum as usize);
+        let Some(dynamic) = phdrs.iter().find(|phdr| phdr.kind == PT_DYNAMIC) else {
+            return 0;
+        };
+        let base = info.addr;
+        let (mut symbols, mut names, mut hash) = (0u64, 0u64, 0u64);
+        let mut entry = (base + dynamic.vaddr) as *const [u64; 2];
+        while (*entry)[0] != 0 {
+            let [tag, value] = *entry;
+            let at = if value < base { base + value } else { value };
+            match tag {
+                DT_STRTAB => names = at,
+                DT_SYMTAB => symbols = at,
+                DT_GNU_HASH => hash = at,
+                _ => {}
+            }
+            entry = entry.add(1);
+        }
+        if symbols == 0 || names == 0 || hash == 0 {
+            return 0;
+        }
+        // The table of hashes has only what the module defines; its second word says how many symbols come before.
+        let imports = *(hash as *const u32).add(1);
+        for i in 1..imports as u64 {
+            let name = *((symbols + i * SYMBOL) as *const u32);
+            let name = (names + u64::from(name)) as *const c_char;
+            if sys::bytes_of(name) == b"__tsan_init" {
+                found.push(base + dynamic.vaddr);
+                break;
+            }
         }
     }
     0

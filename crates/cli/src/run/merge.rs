@@ -28,8 +28,9 @@ pub fn merge(
     };
     reports.for_each(|report| add(&mut whole, report));
     if processes > 1 || !direct {
+        let plural = if processes == 1 { "" } else { "es" };
         whole.notes.push(format!(
-            "{processes} processes with Deadheat's runtime took part"
+            "{processes} process{plural} with Deadheat's runtime took part"
         ));
     }
     whole.summarize();

@@ -43,11 +43,14 @@ extern "C" fn init(pc: u64) {
 /// The module whose constructor returns to `pc` is instrumented.
 fn note_module(pc: u64) {
     // An optimizing compiler ends the constructor with a jump to here: then the caller is the C library's loop over all
-    // constructors, which says nothing, and the program itself is known by what was linked into it.
+    // constructors, which says nothing. The program itself is known by what was linked into it, a library by its imports.
     if !RT.modules.is_c_library(pc) {
         RT.modules.add_instrumented(pc);
-    } else if let Some(path) = crate::linked_in_collector() {
-        RT.modules.add_instrumented(path.as_ptr() as u64);
+    } else {
+        if let Some(path) = crate::linked_in_collector() {
+            RT.modules.add_instrumented(path.as_ptr() as u64);
+        }
+        RT.modules.add_importers();
     }
     if let Some(s) = tls::me() {
         s.enter();
