@@ -169,7 +169,7 @@ fn tests_and_documentation(project: &Project) -> Result<(), Failed> {
             "src/lib.rs:7",
             "(it::a_test_with_a_long_name)",
             "1 finding (1 data race)",
-            "processes with Deadheat",
+            "with Deadheat's runtime took part",
         ],
     )
 }

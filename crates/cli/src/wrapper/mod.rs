@@ -51,6 +51,15 @@ pub fn prepare(compiler: &Compiler, args: Vec<OsString>) -> Result<Command> {
 /// Loads a library into a compiler, before what the user loads into it. A compiler that carries its LLVM inside takes no
 /// notice of it.
 pub fn load_hook(command: &mut Command, hook: &Path) {
+    // Such a path cannot be said there.
+    if hook
+        .as_os_str()
+        .as_encoded_bytes()
+        .iter()
+        .any(|c| b" :".contains(c))
+    {
+        return;
+    }
     let mut list = hook.as_os_str().to_owned();
     if let Some(before) = env::var_os("LD_PRELOAD").filter(|value| !value.is_empty()) {
         list.push(":");
