@@ -1,5 +1,5 @@
 // The last member of a large atomic object is written atomically and read plainly.
-// expect: data-race global=triple.c op=atomic-write,read lines=A,B
+// expect: data-race global=triple op=atomic-write,read lines=A,B
 // flags: -Wno-atomic-alignment
 // libs: -latomic
 #include <stdatomic.h>
