@@ -240,34 +240,36 @@ const OWN_ANSWERS: &str = r"#include <deadheat.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-int first, silent, childs, last;
+#define RACE(name) \
+    int name; \
+    static void *write_##name(void *arg) { name = 1; return arg; } \
+    static void race_##name(void) { \
+        pthread_t a, b; \
+        pthread_create(&a, 0, write_##name, 0); \
+        pthread_create(&b, 0, write_##name, 0); \
+        pthread_join(a, 0); \
+        pthread_join(b, 0); \
+    }
+RACE(first) RACE(silent) RACE(childs) RACE(last)
 static void on_bug(const struct deadheat_finding *finding, void *who) {
     char *name = strchr(finding->headline, 96), *end = name ? strchr(name + 1, 96) : 0;
     printf(`%s: %.*s\n`, (char *)who, end ? (int)(end - name - 1) : 0, name + 1);
     fflush(stdout);
 }
-static void *work(void *place) { *(int *)place = 1; return 0; }
-static void race(int *place) {
-    pthread_t a, b;
-    pthread_create(&a, 0, work, place);
-    pthread_create(&b, 0, work, place);
-    pthread_join(a, 0);
-    pthread_join(b, 0);
-}
-static void child(int *place, int tells) {
+static void child(void (*race)(void), int tells) {
     if (fork() == 0) {
         if (tells) deadheat_on_finding(on_bug, `child`);
-        race(place);
+        race();
         _exit(0);
     }
     wait(0);
 }
 int main(void) {
     deadheat_on_finding(on_bug, `parent`);
-    race(&first);
-    child(&silent, 0);
-    child(&childs, 1);
-    race(&last);
+    race_first();
+    child(race_silent, 0);
+    child(race_childs, 1);
+    race_last();
     return 0;
 }
 ";
@@ -286,16 +288,16 @@ fn a_fork_halts_at_its_own_findings() {
     let source = OWN_ANSWERS
         .replace(
             "if (tells) deadheat_on_finding(on_bug, `child`);",
-            "race(&silent); puts(`on`); fflush(stdout);",
+            "race_silent(); puts(`on`); fflush(stdout);",
         )
         .replace("deadheat_on_finding(on_bug, `parent`);", "")
         .replace(
             "        _exit(0);",
             "        puts(`never`); fflush(stdout); _exit(0);",
         )
-        .replace("race(&first);", "race(&silent);")
-        .replace("child(&silent, 0);", "")
-        .replace("race(&last);", "race(&silent); puts(`parent`);");
+        .replace("race_first();", "race_silent();")
+        .replace("child(race_silent, 0);", "")
+        .replace("race_last();", "race_silent(); puts(`parent`);");
     let folder = built("halts", "clang-19", "", &source);
     folder.file("silence", "race:silent\n");
     let line = "run --halt-on-error --suppressions silence ./prog";
