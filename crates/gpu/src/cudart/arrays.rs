@@ -324,14 +324,14 @@ impl Way {
         }
     }
 
-    fn to_array(self, handle: usize, x: usize, y: usize, o: Other) -> Code {
+    fn fill_array(self, handle: usize, x: usize, y: usize, o: Other) -> Code {
         let Some((at, to_pitch)) = window(handle, x, y, o.width, o.height) else {
             return done(INVALID_VALUE);
         };
         self.copy(at as *mut c_void, to_pitch, o.pointer, o.pitch, o)
     }
 
-    fn from_array(self, handle: usize, x: usize, y: usize, o: Other) -> Code {
+    fn read_array(self, handle: usize, x: usize, y: usize, o: Other) -> Code {
         let Some((at, from_pitch)) = window(handle, x, y, o.width, o.height) else {
             return done(INVALID_VALUE);
         };
@@ -376,7 +376,7 @@ pub extern "C" fn cudaMemcpyToArray(
     let Some(other) = Other::rows(handle, from, n) else {
         return done(INVALID_VALUE);
     };
-    Way::waiting("cudaMemcpyToArray", kind).to_array(handle, x, y, other)
+    Way::waiting("cudaMemcpyToArray", kind).fill_array(handle, x, y, other)
 }
 
 #[unsafe(no_mangle)]
@@ -391,7 +391,7 @@ pub extern "C" fn cudaMemcpyFromArray(
     let Some(other) = Other::rows(handle, to, n) else {
         return done(INVALID_VALUE);
     };
-    Way::waiting("cudaMemcpyFromArray", kind).from_array(handle, x, y, other)
+    Way::waiting("cudaMemcpyFromArray", kind).read_array(handle, x, y, other)
 }
 
 #[unsafe(no_mangle)]
@@ -407,7 +407,7 @@ pub extern "C" fn cudaMemcpy2DToArray(
     kind: i32,
 ) -> Code {
     let other = Other::new(from, pitch, width, height);
-    Way::waiting("cudaMemcpy2DToArray", kind).to_array(handle, x, y, other)
+    Way::waiting("cudaMemcpy2DToArray", kind).fill_array(handle, x, y, other)
 }
 
 #[unsafe(no_mangle)]
@@ -424,7 +424,7 @@ pub extern "C" fn cudaMemcpy2DToArrayAsync(
     stream: *mut c_void,
 ) -> Code {
     let other = Other::new(from, pitch, width, height);
-    Way::on("cudaMemcpy2DToArrayAsync", kind, stream).to_array(handle, x, y, other)
+    Way::on("cudaMemcpy2DToArrayAsync", kind, stream).fill_array(handle, x, y, other)
 }
 
 #[unsafe(no_mangle)]
@@ -440,7 +440,7 @@ pub extern "C" fn cudaMemcpy2DFromArray(
     kind: i32,
 ) -> Code {
     let other = Other::new(to, pitch, width, height);
-    Way::waiting("cudaMemcpy2DFromArray", kind).from_array(handle, x, y, other)
+    Way::waiting("cudaMemcpy2DFromArray", kind).read_array(handle, x, y, other)
 }
 
 #[unsafe(no_mangle)]
@@ -457,7 +457,7 @@ pub extern "C" fn cudaMemcpy2DFromArrayAsync(
     stream: *mut c_void,
 ) -> Code {
     let other = Other::new(to, pitch, width, height);
-    Way::on("cudaMemcpy2DFromArrayAsync", kind, stream).from_array(handle, x, y, other)
+    Way::on("cudaMemcpy2DFromArrayAsync", kind, stream).read_array(handle, x, y, other)
 }
 
 /// One side of a three-dimensional copy: where it begins, from row to row, and from slice to slice.
