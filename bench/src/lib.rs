@@ -20,6 +20,7 @@ pub mod session;
 pub mod setup;
 pub mod soak;
 pub mod sources;
+pub mod split;
 pub mod table;
 pub mod tool;
 pub mod workload;

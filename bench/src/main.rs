@@ -46,7 +46,11 @@ fn run(args: &Args) -> Result<u8> {
         }
         Mode::Soak => {
             packages::ensure(&[Tool::Native], false)?;
-            println!("{}", soak::run(&layout, args.seconds, args.threads)?);
+            let tools = [Tool::Deadheat, Tool::Split];
+            for tool in tools.into_iter().filter(|tool| args.tools.contains(tool)) {
+                let text = soak::run(&layout, tool, args.seconds, args.threads)?;
+                println!("{text}");
+            }
             Ok(0)
         }
     }

@@ -102,6 +102,22 @@ impl Running {
         readable(&self.pidfd, Duration::ZERO)
     }
 
+    /// Waits so long for its end; whether it has come.
+    pub fn ends_within(&self, time: Duration) -> bool {
+        readable(&self.pidfd, time)
+    }
+
+    /// Resident memory of the process itself (the launcher's child), in KiB; none if it has ended.
+    pub fn resident(&self) -> Option<u64> {
+        let launcher = self.launcher.id();
+        let children = format!("/proc/{launcher}/task/{launcher}/children");
+        let children = fs::read_to_string(children).ok()?;
+        let child = children.split_whitespace().next()?;
+        let status = fs::read_to_string(format!("/proc/{child}/status")).ok()?;
+        let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:"))?;
+        line.split_whitespace().next()?.parse().ok()
+    }
+
     /// Asks the program to stop, as a service manager would.
     pub fn terminate(&self) {
         self.signal(libc::SIGTERM);

@@ -22,7 +22,11 @@ pub struct Micro {
 
 /// Measures all operations under the given tools (Valgrind's are left out: they tell nothing at this scale).
 pub fn run(layout: &Layout, tools: &[Tool], rounds: u32, quick: bool) -> Result<Micro> {
-    let tools: Vec<Tool> = tools.iter().copied().filter(|t| !t.is_valgrind()).collect();
+    let tools: Vec<Tool> = tools
+        .iter()
+        .copied()
+        .filter(|t| !t.is_valgrind() && *t != Tool::Split)
+        .collect();
     let scratch = layout.cached_dir("scratch")?;
     let mut micro = Micro {
         tools: tools.clone(),
@@ -34,7 +38,7 @@ pub fn run(layout: &Layout, tools: &[Tool], rounds: u32, quick: bool) -> Result<
         for &tool in &tools {
             let binary = compile::single(layout, "micro", "kernels/micro.c", tool.build())?;
             let stdout = scratch.join("micro.out");
-            let mut words = tool.prefix();
+            let mut words = tool.prefix(&layout.deadheat);
             words.push(binary.display().to_string());
             words.push(if quick { "10" } else { "100" }.to_string());
             let cost = Job {

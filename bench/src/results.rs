@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::error::{Error, Result};
 use crate::session::Measured;
 use crate::setup;
+use crate::split;
 use crate::table::{self, Quantity};
 use crate::tool::Tool;
 
@@ -37,6 +38,7 @@ pub fn as_json(m: &Measured, setup: &[(&'static str, String)]) -> Value {
     );
     let goals: Vec<Value> = table::goals(m)
         .iter()
+        .chain(&split::goals(m))
         .map(|g| json!({"goal": g.what, "reached": g.reached, "numbers": g.numbers}))
         .collect();
     json!({
@@ -61,6 +63,7 @@ fn program_json(m: &Measured, index: usize, name: &str, what: &str) -> Value {
             json!({
                 "tool": k.tool.name(), "size": k.size, "cpu_seconds": s.cpu, "peak_rss_kib": s.rss,
                 "findings": s.findings, "over_limit": s.over_limit,
+                "program_cpu_seconds": s.program_cpu, "lag_ms": s.lag,
             })
         })
         .collect();

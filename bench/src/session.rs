@@ -34,6 +34,9 @@ pub struct Samples {
     /// KiB, one for each round.
     pub rss: Vec<u64>,
     pub findings: usize,
+    /// Of split checking: seconds of the program without the checker, and how many milliseconds the check ended later.
+    pub program_cpu: Vec<f64>,
+    pub lag: Vec<f64>,
     /// The time limit ended at least one run; the numbers are lower bounds.
     pub over_limit: bool,
 }
@@ -57,6 +60,10 @@ pub struct Measured {
 impl Samples {
     pub fn best_cpu(&self) -> Option<f64> {
         self.cpu.iter().copied().min_by(f64::total_cmp)
+    }
+
+    pub fn best_program_cpu(&self) -> Option<f64> {
+        self.program_cpu.iter().copied().min_by(f64::total_cmp)
     }
 
     pub fn best_rss(&self) -> Option<u64> {
@@ -144,6 +151,10 @@ pub fn run(layout: &Layout, plan: &Plan) -> Result<Measured> {
                 .go()?;
                 samples.cpu.push(outcome.cost.cpu);
                 samples.rss.push(outcome.cost.rss);
+                if let Some(split) = outcome.split {
+                    samples.program_cpu.push(split.program);
+                    samples.lag.push(split.lag);
+                }
                 samples.findings = samples.findings.max(outcome.findings);
                 if outcome.cost.ended == Ended::OverLimit {
                     samples.over_limit = true;

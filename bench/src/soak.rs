@@ -1,12 +1,12 @@
 //! Long runs under Deadheat that must find nothing and whose memory must stay flat.
 
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::compile;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
-use crate::measure::{Ended, Job};
+use crate::measure::{Ended, Job, Running};
 use crate::tool::Tool;
 
 /// Growth that is allowed after the warm-up: allocators and tables settle, they must not climb.
@@ -55,17 +55,26 @@ impl Phase {
     }
 }
 
-/// Runs the soak programs for this many seconds in all and checks each.
-pub fn run(layout: &Layout, seconds: u64, threads: u32) -> Result<String> {
+/// Runs the soak programs for this many seconds in all, checking themselves ([`Tool::Deadheat`]) or checked beside
+/// ([`Tool::Split`]), and looks at each.
+pub fn run(layout: &Layout, tool: Tool, seconds: u64, threads: u32) -> Result<String> {
     let mut lines = Vec::new();
     for phase in PHASES {
-        lines.push(run_phase(layout, phase, phase.seconds(seconds), threads)?);
+        let line = run_phase(layout, tool, phase, phase.seconds(seconds), threads)?;
+        eprintln!("bench: {line}");
+        lines.push(line);
     }
     Ok(lines.join("\n"))
 }
 
-fn run_phase(layout: &Layout, phase: Phase, seconds: u64, threads: u32) -> Result<String> {
-    let build = Tool::Deadheat.build();
+fn run_phase(
+    layout: &Layout,
+    tool: Tool,
+    phase: Phase,
+    seconds: u64,
+    threads: u32,
+) -> Result<String> {
+    let build = tool.build();
     let (binary, last) = match phase {
         Phase::Mixed => (
             compile::single(layout, "soak", "kernels/soak.c", build)?,
@@ -76,24 +85,31 @@ fn run_phase(layout: &Layout, phase: Phase, seconds: u64, threads: u32) -> Resul
             name.to_owned(),
         ),
     };
-    let name = phase.name();
+    let name = match tool {
+        Tool::Split => format!("{}, split", phase.name()),
+        _ => phase.name().to_string(),
+    };
     let scratch = layout.cached_dir("scratch")?;
-    let stdout = scratch.join(format!("soak-{name}.out"));
-    let stderr = scratch.join(format!("soak-{name}.err"));
+    let stdout = scratch.join(format!("soak-{}-{}.out", phase.name(), tool.name()));
+    let stderr = scratch.join(format!("soak-{}-{}.err", phase.name(), tool.name()));
     eprintln!(
         "bench: soak, {name}, for {seconds} s; progress is in {}",
         stdout.display()
     );
-    let cost = Job {
+    let mut words = tool.prefix(&layout.deadheat);
+    words.extend([binary.display().to_string(), seconds.to_string(), last]);
+    let running = Job {
         launcher: compile::launcher(layout)?,
-        words: vec![binary.display().to_string(), seconds.to_string(), last],
+        words,
         environment: Vec::new(),
         directory: scratch.clone(),
         stdout: stdout.clone(),
         stderr: stderr.clone(),
         limit: Duration::from_secs(seconds * 2 + 60),
     }
-    .run()?;
+    .start()?;
+    let outside = watch(&running);
+    let cost = running.finish()?;
     if cost.ended != Ended::Exit(0) {
         return Err(Error::new(format!(
             "soak, {name}, ended with {:?}; see {}",
@@ -106,12 +122,32 @@ fn run_phase(layout: &Layout, phase: Phase, seconds: u64, threads: u32) -> Resul
         .lines()
         .find(|l| l.starts_with("rounds "))
         .unwrap_or("no rounds");
-    let memory =
-        flat(&points(&text), seconds).map_err(|why| Error::new(format!("soak, {name}: {why}")))?;
+    let judge = |whose: &str, points: &[Point]| {
+        flat(points, seconds).map_err(|why| Error::new(format!("soak, {name}: {whose}{why}")))
+    };
+    let mut memory = judge("", &points(&text))?;
+    if tool == Tool::Split {
+        memory += &format!("; the checker's {}", judge("the checker's ", &outside)?);
+    }
     Ok(format!(
         "soak, {name}: {summary}, {memory}, {:.0} s CPU, nothing found",
         cost.cpu
     ))
+}
+
+/// The memory of what was started, every second until its end; under split checking that is the checker.
+fn watch(running: &Running) -> Vec<Point> {
+    let start = Instant::now();
+    let mut points = Vec::new();
+    while !running.ends_within(Duration::from_secs(1)) {
+        let second = start.elapsed().as_secs();
+        points.extend(running.resident().map(|rss_kib| Point {
+            second,
+            rss_kib,
+            rounds: 0,
+        }));
+    }
+    points
 }
 
 fn points(text: &str) -> Vec<Point> {

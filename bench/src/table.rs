@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::session::{Key, Measured};
+use crate::split;
 use crate::tool::Tool;
 
 /// No program may cost more than this many times ThreadSanitizer's CPU time.
@@ -146,7 +147,10 @@ pub fn render(m: &Measured) -> String {
         out.push_str(&align(&rows(m, quantity)));
         out.push('\n');
     }
-    for goal in goals(m) {
+    if let Some(text) = split::render(m) {
+        out.push_str(&text);
+    }
+    for goal in goals(m).into_iter().chain(split::goals(m)) {
         let mark = if goal.reached {
             "reached"
         } else {
@@ -312,8 +316,7 @@ mod tests {
             let one = Samples {
                 cpu: vec![*cpu, cpu * 2.0],
                 rss: vec![*rss],
-                findings: 0,
-                over_limit: false,
+                ..Samples::default()
             };
             samples.insert(
                 Key {

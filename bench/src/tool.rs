@@ -8,6 +8,8 @@ pub enum Tool {
     Native,
     Empty,
     Deadheat,
+    /// `deadheat run --split`: the program records, the command checks.
+    Split,
     Tsan,
     Helgrind,
     Drd,
@@ -24,10 +26,11 @@ pub enum Build {
 }
 
 impl Tool {
-    pub const ALL: [Tool; 6] = [
+    pub const ALL: [Tool; 7] = [
         Tool::Native,
         Tool::Empty,
         Tool::Deadheat,
+        Tool::Split,
         Tool::Tsan,
         Tool::Helgrind,
         Tool::Drd,
@@ -39,6 +42,7 @@ impl Tool {
             Tool::Native => "native",
             Tool::Empty => "empty",
             Tool::Deadheat => "deadheat",
+            Tool::Split => "split",
             Tool::Tsan => "tsan",
             Tool::Helgrind => "helgrind",
             Tool::Drd => "drd",
@@ -51,6 +55,7 @@ impl Tool {
             Tool::Native => "native",
             Tool::Empty => "empty",
             Tool::Deadheat => "Deadheat",
+            Tool::Split => "split",
             Tool::Tsan => "TSan",
             Tool::Helgrind => "Helgrind",
             Tool::Drd => "DRD",
@@ -65,7 +70,7 @@ impl Tool {
         match self {
             Tool::Native => Build::Native,
             Tool::Empty => Build::Empty,
-            Tool::Deadheat => Build::Deadheat,
+            Tool::Deadheat | Tool::Split => Build::Deadheat,
             Tool::Tsan => Build::Tsan,
             Tool::Helgrind | Tool::Drd => Build::Dwarf4,
         }
@@ -76,8 +81,10 @@ impl Tool {
     }
 
     /// What goes before the program on the command line.
-    pub fn prefix(self) -> Vec<String> {
+    pub fn prefix(self, deadheat: &Path) -> Vec<String> {
+        let deadheat = deadheat.display().to_string();
         let words: &[&str] = match self {
+            Tool::Split => &[&deadheat, "run", "--split", "--stats"],
             Tool::Helgrind => &["valgrind", "--fair-sched=try", "--tool=helgrind"],
             Tool::Drd => &["valgrind", "--fair-sched=try", "--tool=drd"],
             // Its shadow needs a fixed layout, which address randomization can break.
@@ -90,7 +97,7 @@ impl Tool {
     /// The exit status with which the tool says "the program is fine, but I found something".
     pub fn findings_status(self) -> Option<i32> {
         match self {
-            Tool::Deadheat => Some(1),
+            Tool::Deadheat | Tool::Split => Some(1),
             Tool::Tsan => Some(66),
             Tool::Native | Tool::Empty | Tool::Helgrind | Tool::Drd => None,
         }
@@ -102,7 +109,7 @@ impl Tool {
             Tool::Tsan => Some("WARNING: ThreadSanitizer:"),
             Tool::Helgrind => Some("Possible data race during"),
             Tool::Drd => Some("Conflicting "),
-            Tool::Deadheat => Some("deadheat: finding "),
+            Tool::Deadheat | Tool::Split => Some("deadheat: finding "),
             Tool::Native | Tool::Empty => None,
         }
     }

@@ -24,6 +24,15 @@ pub struct Run<'a> {
     pub prefix: Option<Vec<String>>,
 }
 
+/// What `deadheat run --split --stats` says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Split {
+    /// Milliseconds between the end of the program and that of the check.
+    pub lag: f64,
+    /// Seconds of the processor that the program had, without the checker.
+    pub program: f64,
+}
+
 /// What came out of one run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -32,6 +41,8 @@ pub struct Outcome {
     pub checksum: String,
     /// How many findings the tool printed, as far as that can be counted from its text.
     pub findings: usize,
+    /// What split checking says of itself.
+    pub split: Option<Split>,
     /// What the tool and the program wrote to standard error.
     pub stderr: PathBuf,
 }
@@ -43,7 +54,10 @@ impl Run<'_> {
         let base = format!("{}-{}", self.program.name, self.tool.name());
         let stdout = scratch.join(format!("{base}.out"));
         let stderr = scratch.join(format!("{base}.err"));
-        let mut words = self.prefix.clone().unwrap_or_else(|| self.tool.prefix());
+        let mut words = self
+            .prefix
+            .clone()
+            .unwrap_or_else(|| self.tool.prefix(&self.layout.deadheat));
         if self.program.kind == Kind::Memcached && self.tool.is_valgrind() {
             // Memcached sets its limit of open files to its 200 connections, and Valgrind, which keeps 12 files to
             // itself, refuses every hard limit but the one it was started with.
@@ -81,10 +95,12 @@ impl Run<'_> {
         };
         self.check_end(&cost, &checksum, &stderr)?;
         let findings = self.count_findings(&stderr);
+        let text = fs::read(&stderr).unwrap_or_default();
         Ok(Outcome {
             cost,
             checksum,
             findings,
+            split: String::from_utf8_lossy(&text).lines().find_map(split),
             stderr,
         })
     }
@@ -215,6 +231,17 @@ impl Run<'_> {
     }
 }
 
+/// Reads the line that ends a split check.
+fn split(line: &str) -> Option<Split> {
+    let rest = line.strip_prefix("deadheat: the checker was done ")?;
+    let (lag, rest) = rest.split_once(" ms after the program, which had ")?;
+    let program = rest.strip_suffix(" s of the processor")?;
+    Some(Split {
+        lag: lag.parse().ok()?,
+        program: program.parse().ok()?,
+    })
+}
+
 /// The value of the `checksum` line, or nothing.
 fn checksum_line(stdout: &Path) -> String {
     let text = fs::read_to_string(stdout).unwrap_or_default();
@@ -276,4 +303,20 @@ fn mix64(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_of_a_split_check_is_read() {
+        let line = "deadheat: the checker was done 1.5 ms after the program, which had 0.250 s of the processor";
+        let read = Split {
+            lag: 1.5,
+            program: 0.25,
+        };
+        assert_eq!(split(line), Some(read));
+        assert_eq!(split("deadheat: nothing found"), None);
+    }
 }

@@ -175,6 +175,17 @@ pub const fn subsumes(new: Entry, old: Entry, covered: bool) -> bool {
     covered && old.0 & !new.0 & WHAT == 0
 }
 
+/// What is left to remember of `old` once `new` is remembered: [`subsumes`] for each byte by itself, for an entry is one
+/// access to each of its bytes. An empty mask means nothing is left.
+#[inline(always)]
+pub const fn remains(old: Entry, new: Entry, covered: bool) -> Entry {
+    if covered && old.0 & !new.0 & (PLAIN | WRITE) == 0 {
+        Entry(old.0 & !(new.0 & MASK))
+    } else {
+        old
+    }
+}
+
 /// The first test of the fast path: is `word` an access of my own present step that makes the access described by
 /// `need` redundant?
 ///
@@ -195,6 +206,27 @@ mod tests {
 
     const OPS: [Op; 2] = [Op::Read, Op::Write];
     const CARES: [Care; 2] = [Care::Atomic, Care::Plain];
+
+    #[test]
+    fn what_remains_is_what_is_not_subsumed_byte_by_byte() {
+        for old in all(1, 0..=7) {
+            for new in all(2, 0..=7) {
+                for covered in [false, true] {
+                    let mut left = 0;
+                    for byte in 0..8u8 {
+                        let only = |entry: Entry| entry.without(!(1 << byte));
+                        if old.mask() & 1 << byte != 0
+                            && !(new.mask() & 1 << byte != 0
+                                && subsumes(only(new), only(old), covered))
+                        {
+                            left |= 1 << byte;
+                        }
+                    }
+                    assert_eq!(remains(old, new, covered), old.without(!left));
+                }
+            }
+        }
+    }
 
     /// All kinds of accesses by one slot to the bytes in `masks`.
     fn all(slot: u16, masks: core::ops::RangeInclusive<u8>) -> impl Iterator<Item = Entry> + Clone {

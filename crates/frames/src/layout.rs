@@ -214,6 +214,14 @@ impl Arena {
         header.taken.load(Ordering::Relaxed) >= most
     }
 
+    /// Whether enough frames are free to be worth waking those who wait: waking them for each would cost more than the
+    /// frame does.
+    pub fn has_room(&self) -> bool {
+        let header = self.header();
+        let most = header.budget + header.living.load(Ordering::Relaxed);
+        header.taken.load(Ordering::Relaxed) <= most - header.budget / 4
+    }
+
     fn taken_by(&self, frame: u32, strand: u32) {
         self.header().taken.fetch_add(1, Ordering::AcqRel);
         self.frame(frame).strand.store(strand, Ordering::Relaxed);

@@ -35,6 +35,6 @@ pub use layout::{
     NODES_AT, STOP, STRANDS, STRANDS_AT, TOTAL_BYTES, VERSION,
 };
 #[cfg(feature = "std")]
-pub use map::{Setup, Shared};
+pub use map::{FEW, MANY, Setup, Shared};
 #[cfg(feature = "std")]
 pub use taker::Taker;

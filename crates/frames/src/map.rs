@@ -10,6 +10,12 @@ use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 
 use crate::layout::{Arena, Header, MAGIC, TOTAL_BYTES, VERSION};
 
+/// Frames that may wait if the program waits when there are more: 2 MiB, which stay in the processor's cache, are taken in
+/// some milliseconds, and are mapped once.
+pub const FEW: u32 = 64;
+/// The same for a program that drops accesses rather than wait: 64 MiB.
+pub const MANY: u32 = 2048;
+
 /// What the program's side has to know.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
@@ -22,7 +28,7 @@ pub struct Setup {
 impl Default for Setup {
     fn default() -> Setup {
         Setup {
-            budget: 2048,
+            budget: FEW,
             flags: 0,
         }
     }

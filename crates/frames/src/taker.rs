@@ -114,10 +114,16 @@ impl Taker {
             std::ptr::write_bytes(start, 0, FRAME_WORDS + size_of::<FrameHeader>() / 8);
         }
         self.frames += 1;
-        if arena.give_back(frame) {
-            arena.header().wake.fetch_add(1, Ordering::AcqRel);
-            wake_all(&arena);
+        if arena.give_back(frame) && arena.has_room() {
+            self.wake();
         }
+    }
+
+    /// Wakes whoever waits for frames.
+    fn wake(&self) {
+        let arena = self.arena();
+        arena.header().wake.fetch_add(1, Ordering::AcqRel);
+        wake_all(&arena);
     }
 
     /// The caller of a call stack and its innermost program counter.
@@ -128,9 +134,14 @@ impl Taker {
 
     /// Lets the program run for a moment.
     pub fn nap(&self) {
-        if !self.over {
-            std::thread::sleep(NAP);
+        if self.over {
+            return;
         }
+        let arena = self.arena();
+        if arena.header().waiters.load(Ordering::SeqCst) > 0 && !arena.is_short() {
+            self.wake();
+        }
+        std::thread::sleep(NAP);
     }
 }
 

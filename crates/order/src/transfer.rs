@@ -13,12 +13,15 @@
 //!
 //! Holders have small dense numbers, so that engines can keep what they know in arrays.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use deadheat_trace::{
     Action, Addr, Channel, Event, FenceOrder, LoadOrder, Mutex, Range, RmwOrder, Round, RwLock,
     StoreOrder, Strand,
 };
+
+use crate::hash::QuickMap;
+use crate::per_strand::PerStrand;
 
 /// The number of something that knows. Dense from 0; used again after [`Transfers::retire`], but not those of strands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,8 +56,10 @@ pub enum Name {
 /// Numbers the holders of an execution and says what its events transfer.
 #[derive(Clone, Debug, Default)]
 pub struct Transfers {
-    holders: HashMap<Name, Holder>,
-    // invariant: holds exactly the messages of `holders`
+    /// All but the strands.
+    holders: QuickMap<Name, Holder>,
+    strands: PerStrand<Holder>,
+    // invariant: holds exactly the messages of `holders`, to be found by range
     messages: BTreeMap<u64, Holder>,
     names: Vec<Option<Name>>,
     free: Vec<Holder>,
@@ -75,15 +80,31 @@ impl Transfers {
     }
 
     /// The holder of a strand's own knowledge.
+    #[inline]
     pub fn strand(&mut self, strand: Strand) -> Holder {
         self.holder(Name::Strand(strand))
     }
 
-    /// The holder with this name, new if it was not there.
-    pub fn holder(&mut self, name: Name) -> Holder {
-        if let Some(&holder) = self.holders.get(&name) {
-            return holder;
+    /// The holder with this name, if there is one.
+    #[inline]
+    fn find(&self, name: Name) -> Option<Holder> {
+        match name {
+            Name::Strand(strand) => self.strands.get(strand).copied(),
+            other => self.holders.get(&other).copied(),
         }
+    }
+
+    /// The holder with this name, new if it was not there.
+    #[inline]
+    pub fn holder(&mut self, name: Name) -> Holder {
+        match self.find(name) {
+            Some(holder) => holder,
+            None => self.number(name),
+        }
+    }
+
+    /// A number for what has none.
+    fn number(&mut self, name: Name) -> Holder {
         // A strand's number was never anything else's: who holds an old lockset may look for it without asking what
         // happened since.
         let free = match name {
@@ -98,9 +119,17 @@ impl Transfers {
             }
         };
         self.names[holder.0 as usize] = Some(name);
-        self.holders.insert(name, holder);
-        if let Name::Message(addr) = name {
-            self.messages.insert(addr.0, holder);
+        match name {
+            Name::Strand(strand) => {
+                self.strands.insert(strand, holder);
+            }
+            Name::Message(addr) => {
+                self.holders.insert(name, holder);
+                self.messages.insert(addr.0, holder);
+            }
+            _ => {
+                self.holders.insert(name, holder);
+            }
         }
         holder
     }
@@ -116,13 +145,18 @@ impl Transfers {
         let Some(name) = self.names.get_mut(holder.0 as usize).and_then(Option::take) else {
             return;
         };
+        match name {
+            Name::Strand(strand) => {
+                self.strands.remove(strand);
+                return;
+            }
+            Name::Message(addr) => {
+                self.messages.remove(&addr.0);
+            }
+            _ => {}
+        }
         self.holders.remove(&name);
-        if let Name::Message(addr) = name {
-            self.messages.remove(&addr.0);
-        }
-        if !matches!(name, Name::Strand(_)) {
-            self.free.push(holder);
-        }
+        self.free.push(holder);
     }
 
     /// What the event learns, before its own accesses.
@@ -242,7 +276,7 @@ impl Transfers {
 
     /// From a holder that nobody ever told anything there is nothing to learn, and it needs no number.
     fn learn(&mut self, me: Strand, from: Name, out: &mut Vec<Transfer>) {
-        if let Some(&from) = self.holders.get(&from) {
+        if let Some(from) = self.find(from) {
             let to = self.strand(me);
             out.push(Transfer::Learn { from, to });
         }
@@ -255,7 +289,7 @@ impl Transfers {
     }
 
     fn read_message(&mut self, me: Strand, addr: Addr, out: &mut Vec<Transfer>) {
-        if let Some(&from) = self.messages.get(&addr.0) {
+        if let Some(from) = self.find(Name::Message(addr)) {
             let to = self.strand(me);
             out.push(Transfer::Learn { from, to });
         }
@@ -263,7 +297,7 @@ impl Transfers {
 
     /// A read that does not acquire leaves that to a later acquire fence.
     fn hear(&mut self, me: Strand, addr: Addr, out: &mut Vec<Transfer>) {
-        if let Some(&from) = self.messages.get(&addr.0) {
+        if let Some(from) = self.find(Name::Message(addr)) {
             let to = self.holder(Name::Heard(me));
             out.push(Transfer::Learn { from, to });
         }
@@ -273,7 +307,7 @@ impl Transfers {
     fn write_message(&mut self, from: Name, addr: Addr, out: &mut Vec<Transfer>) {
         let from = match from {
             Name::Strand(me) => Some(self.strand(me)),
-            other => self.holders.get(&other).copied(),
+            other => self.find(other),
         };
         match from {
             Some(from) => {
@@ -281,7 +315,7 @@ impl Transfers {
                 out.push(Transfer::Replace { from, to });
             }
             None => {
-                if let Some(&gone) = self.messages.get(&addr.0) {
+                if let Some(gone) = self.find(Name::Message(addr)) {
                     out.push(Transfer::Clear(gone));
                     self.retire(gone);
                 }
@@ -291,7 +325,7 @@ impl Transfers {
 
     /// A read-modify-write continues the release sequences that it reads from.
     fn add_fenced(&mut self, me: Strand, addr: Addr, out: &mut Vec<Transfer>) {
-        if let Some(&from) = self.holders.get(&Name::Fenced(me)) {
+        if let Some(from) = self.find(Name::Fenced(me)) {
             let to = self.holder(Name::Message(addr));
             out.push(Transfer::Learn { from, to });
         }

@@ -17,11 +17,22 @@ use crate::tell::{Context, Teller};
 pub struct Settings {
     /// At least one.
     pub detectors: Vec<DetectorKind>,
-    /// Threads that check; 1 checks on the calling thread.
+    /// Threads; 1 does all on the calling thread.
     pub checkers: usize,
     pub across: Across,
     /// Whether races with atomic accesses are left out.
     pub skip_atomics: bool,
+}
+
+impl Settings {
+    /// Parts of the memory, each checked on a thread of its own if there are several threads. FastTrack is so quick that
+    /// whoever merges and orders the events is as busy as a checker, and counts as one of the threads.
+    fn shards(&self) -> usize {
+        match self.detectors[..] {
+            [DetectorKind::FastTrack] if self.checkers > 1 => self.checkers - 1,
+            _ => self.checkers.max(1),
+        }
+    }
 }
 
 impl Default for Settings {
@@ -100,7 +111,7 @@ pub fn check_with<S: Source>(
     std::thread::scope(|scope| {
         let checkers = match other {
             Some(_) => 1,
-            None => settings.checkers.max(1),
+            None => settings.shards(),
         };
         let shard = || Shard::new(&settings.detectors, settings.across, settings.skip_atomics);
         let (needs, batch, news) = match &other {
@@ -109,7 +120,11 @@ pub fn check_with<S: Source>(
         };
         let mut pool = match other {
             Some(other) => Pool::of(scope, vec![other.worker]),
-            None => Pool::new(scope, (0..checkers).map(|_| shard()).collect()),
+            None if settings.checkers <= 1 => Pool::here(shard()),
+            None => Pool::of(
+                scope,
+                (0..checkers).map(|_| Box::new(shard()) as _).collect(),
+            ),
         };
         let mut sequencer = Sequencer::new(checkers, needs, settings.across);
         (sequencer.batch_after, sequencer.news_after) = (batch, news);

@@ -1,8 +1,7 @@
 //! The locks that strands hold, as numbered lists that many accesses share.
 
-use std::collections::HashMap;
-
 use deadheat_detect::eraser::{Lock, Locking, Mode};
+use deadheat_order::{PerStrand, QuickMap};
 use deadheat_trace::Strand;
 use deadheat_trace::wire::{Object, StackNode};
 
@@ -37,20 +36,25 @@ impl From<Mode> for HeldMode {
 #[derive(Debug, Default)]
 pub struct Locks {
     /// A list is a shorter list and one more lock.
-    lists: Vec<(LocksId, Held)>,
-    numbers: HashMap<(LocksId, Held), LocksId>,
-    held: HashMap<Strand, (Vec<Held>, LocksId)>,
+    lists: Lists,
+    numbers: QuickMap<(LocksId, Held), LocksId>,
+    held: PerStrand<(Vec<Held>, LocksId)>,
 }
 
 impl Locks {
     /// What the strand holds now.
     pub fn of(&self, strand: Strand) -> LocksId {
-        self.held.get(&strand).map_or(LocksId(0), |(_, list)| *list)
+        self.held.get(strand).map_or(LocksId(0), |(_, list)| *list)
     }
 
     /// A lock is taken or given back.
     pub fn locking(&mut self, strand: Strand, locking: Locking, object: Object, at: StackNode) {
-        let (mut held, mut list) = self.held.remove(&strand).unwrap_or_default();
+        let Locks {
+            lists,
+            numbers,
+            held,
+        } = self;
+        let (held, list) = held.get_or_insert_with(strand, Default::default);
         match locking {
             Locking::Took(lock, mode) => {
                 let one = Held {
@@ -60,7 +64,7 @@ impl Locks {
                     taken_at: at,
                 };
                 held.push(one);
-                list = self.number(list, one);
+                *list = number(lists, numbers, *list, one);
             }
             Locking::Gave(lock, mode) => {
                 let mode = HeldMode::from(mode);
@@ -69,23 +73,15 @@ impl Locks {
                     .rposition(|one| one.lock == lock && one.mode == mode);
                 if let Some(place) = place {
                     held.remove(place);
-                    list = held
-                        .iter()
-                        .fold(LocksId(0), |list, one| self.number(list, *one));
+                    *list = if place == held.len() {
+                        shorter(lists, *list)
+                    } else {
+                        held.iter()
+                            .fold(LocksId(0), |list, one| number(lists, numbers, list, *one))
+                    };
                 }
             }
         }
-        if !held.is_empty() {
-            self.held.insert(strand, (held, list));
-        }
-    }
-
-    fn number(&mut self, list: LocksId, one: Held) -> LocksId {
-        let lists = &mut self.lists;
-        *self.numbers.entry((list, one)).or_insert_with(|| {
-            lists.push((list, one));
-            LocksId(lists.len() as u32)
-        })
     }
 
     /// The locks of a list, outermost first.
@@ -104,6 +100,28 @@ impl Locks {
 
     /// The strand will do nothing more.
     pub fn ended(&mut self, strand: Strand) {
-        self.held.remove(&strand);
+        self.held.remove(strand);
     }
+}
+
+type Lists = Vec<(LocksId, Held)>;
+
+/// The number of a list with one more lock.
+fn number(
+    lists: &mut Lists,
+    numbers: &mut QuickMap<(LocksId, Held), LocksId>,
+    list: LocksId,
+    one: Held,
+) -> LocksId {
+    *numbers.entry((list, one)).or_insert_with(|| {
+        lists.push((list, one));
+        LocksId(lists.len() as u32)
+    })
+}
+
+/// A list without its last lock.
+fn shorter(lists: &Lists, list: LocksId) -> LocksId {
+    let last = (list.0 as usize).checked_sub(1);
+    last.and_then(|at| lists.get(at))
+        .map_or(LocksId(0), |(shorter, _)| *shorter)
 }

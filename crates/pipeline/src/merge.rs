@@ -5,11 +5,11 @@
 //! for long without any act would have to be kept in memory: past [`MUCH`] words its accesses are passed on at once,
 //! which is as good an order as any, since nothing orders them with others.
 
-use std::collections::{BTreeMap, HashMap};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
-use deadheat_trace::wire::{
-    Damage, Decoder, Item, LARGEST, Next, Source, access_of, is_act, words_of,
-};
+use deadheat_order::PerStrand;
+use deadheat_trace::wire::{Damage, Decoder, Item, Next, Source, is_act, words_of};
 use deadheat_trace::{Action, Strand};
 
 use crate::sequence::Sequencer;
@@ -18,8 +18,9 @@ use crate::sequence::Sequencer;
 const MUCH: usize = 1 << 16;
 
 /// The stream of one strand.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Stream {
+    strand: Strand,
     decoder: Decoder,
     words: Vec<u64>,
     /// What was passed on already.
@@ -28,10 +29,20 @@ struct Stream {
     looked: usize,
     /// The next act: where it begins, and its number.
     act: Option<(usize, u64)>,
-    ended: bool,
 }
 
 impl Stream {
+    fn new(strand: Strand) -> Stream {
+        Stream {
+            strand,
+            decoder: Decoder::new(),
+            words: Vec::new(),
+            passed: 0,
+            looked: 0,
+            act: None,
+        }
+    }
+
     /// Looks for the next act in what has come.
     fn look(&mut self) {
         while self.act.is_none() && self.looked < self.words.len() {
@@ -49,6 +60,7 @@ impl Stream {
     }
 
     /// Drops what was passed on.
+    #[inline]
     fn compact(&mut self) {
         if self.passed == self.words.len() {
             self.words.clear();
@@ -90,27 +102,40 @@ pub enum Progress {
     Done,
 }
 
+/// A stream's place in [`Merger::streams`].
+type Index = u32;
+
 /// Merges.
 #[derive(Debug)]
 pub struct Merger {
-    streams: HashMap<Strand, Stream>,
-    /// Strands that wait with their next act, by its number.
-    waiting: BTreeMap<u64, Strand>,
-    /// Strands that must be asked for more.
-    hungry: Vec<Strand>,
+    streams: Vec<Option<Box<Stream>>>,
+    /// Which place a strand's stream has, until it has ended.
+    places: PerStrand<Index>,
+    free: Vec<Index>,
+    /// Streams whose next act is known, by its number.
+    waiting: BinaryHeap<Reverse<(u64, Index)>>,
+    /// Streams to be looked through for their next act.
+    hungry: Vec<Index>,
+    /// Streams that had nothing more when they were last asked.
+    idle: Vec<Index>,
     next: u64,
     pub damages: Damages,
 }
 
 impl Default for Merger {
     fn default() -> Self {
-        Merger {
-            streams: HashMap::from([(Strand(0), Stream::default())]),
-            waiting: BTreeMap::new(),
-            hungry: vec![Strand(0)],
+        let mut merger = Merger {
+            streams: Vec::new(),
+            places: PerStrand::default(),
+            free: Vec::new(),
+            waiting: BinaryHeap::new(),
+            hungry: Vec::new(),
+            idle: Vec::new(),
             next: 0,
             damages: Damages::default(),
-        }
+        };
+        merger.add(Strand(0));
+        merger
     }
 }
 
@@ -119,30 +144,51 @@ impl Merger {
         Merger::default()
     }
 
+    /// A stream for a strand that has none.
+    fn add(&mut self, strand: Strand) {
+        let stream = Some(Box::new(Stream::new(strand)));
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.streams[index as usize] = stream;
+                index
+            }
+            None => {
+                self.streams.push(stream);
+                (self.streams.len() - 1) as Index
+            }
+        };
+        self.places.insert(strand, index);
+        self.hungry.push(index);
+    }
+
     /// Passes on what can be, until the sequencer is full.
     pub fn advance(&mut self, source: &mut impl Source, sequencer: &mut Sequencer) -> Progress {
         let mut progress = Progress::Waiting;
+        self.hungry.append(&mut self.idle);
         while !sequencer.full() {
-            self.feed(source, sequencer, &mut progress);
-            if let Some(strand) = self.waiting.remove(&self.next) {
-                self.next = self.next.saturating_add(1);
-                self.pass_act(strand, sequencer);
+            let first = self.waiting.peek().map(|&Reverse(first)| first);
+            if let Some((number, index)) = first
+                && number <= self.next
+            {
+                self.waiting.pop();
+                if number == self.next {
+                    self.next = self.next.saturating_add(1);
+                } else {
+                    self.damages.late += 1;
+                }
+                self.pass_act(index, sequencer);
                 progress = Progress::Some;
-            } else if !self.hungry.is_empty() {
+            } else if let Some(index) = self.hungry.pop() {
+                if self.feed(index, source, sequencer) {
+                    progress = Progress::Some;
+                }
+            } else if !self.idle.is_empty() {
                 // Whoever has the next number has not come so far.
                 return progress;
-            } else if let Some((&number, _)) = self.waiting.first_key_value() {
-                if number < self.next {
-                    self.damages.late += 1;
-                } else {
-                    let missing = &mut self.damages.missing;
-                    *missing = missing.saturating_add(number - self.next);
-                }
-                if let Some((number, strand)) = self.waiting.pop_first() {
-                    self.next = self.next.max(number.saturating_add(1));
-                    self.pass_act(strand, sequencer);
-                }
-                progress = Progress::Some;
+            } else if let Some((number, _)) = first {
+                let missing = &mut self.damages.missing;
+                *missing = missing.saturating_add(number - self.next);
+                self.next = number;
             } else {
                 return match progress {
                     Progress::Some => Progress::Some,
@@ -153,119 +199,92 @@ impl Merger {
         Progress::Some
     }
 
-    /// Asks for more of those strands whose next act is not known.
-    fn feed(
-        &mut self,
-        source: &mut impl Source,
-        sequencer: &mut Sequencer,
-        progress: &mut Progress,
-    ) {
-        let mut still = Vec::new();
-        while let Some(strand) = self.hungry.pop() {
-            let Some(stream) = self.streams.get_mut(&strand) else {
-                continue;
-            };
-            loop {
-                stream.look();
-                if let Some((_, number)) = stream.act {
-                    match self.waiting.entry(number) {
-                        std::collections::btree_map::Entry::Vacant(place) => {
-                            place.insert(strand);
-                        }
-                        std::collections::btree_map::Entry::Occupied(_) => {
-                            // Two acts of one number: this one comes when nothing else does.
-                            self.damages.late += 1;
-                            let mut free = u64::MAX;
-                            while self.waiting.contains_key(&free) {
-                                free -= 1;
-                            }
-                            self.waiting.insert(free, strand);
-                        }
-                    }
-                    break;
-                }
-                if stream.words.len() - stream.passed >= MUCH {
-                    pass(strand, stream, stream.looked, sequencer, &mut self.damages);
-                    stream.compact();
-                    *progress = Progress::Some;
-                    if sequencer.full() {
-                        still.push(strand);
-                        break;
-                    }
-                }
-                let before = stream.words.len();
-                match source.next(strand, &mut stream.words) {
-                    Next::Some => sequencer.passed.words += (stream.words.len() - before) as u64,
-                    Next::NotYet => {
-                        still.push(strand);
-                        break;
-                    }
-                    Next::End => {
-                        stream.ended = true;
-                        pass(
-                            strand,
-                            stream,
-                            stream.words.len(),
-                            sequencer,
-                            &mut self.damages,
-                        );
-                        self.streams.remove(&strand);
-                        *progress = Progress::Some;
-                        break;
-                    }
+    /// Looks for the next act of a stream, asking for more as long as there is none. Was anything passed on?
+    fn feed(&mut self, index: Index, source: &mut impl Source, sequencer: &mut Sequencer) -> bool {
+        let Some(stream) = self.streams[index as usize].as_mut() else {
+            return false;
+        };
+        let mut passed = false;
+        loop {
+            stream.look();
+            if let Some((_, number)) = stream.act {
+                self.waiting.push(Reverse((number, index)));
+                return passed;
+            }
+            if stream.words.len() - stream.passed >= MUCH {
+                pass(stream, stream.looked, sequencer, &mut self.damages);
+                stream.compact();
+                passed = true;
+                if sequencer.full() {
+                    self.hungry.push(index);
+                    return passed;
                 }
             }
-            if sequencer.full() {
-                break;
+            let before = stream.words.len();
+            match source.next(stream.strand, &mut stream.words) {
+                Next::Some => sequencer.passed.words += (stream.words.len() - before) as u64,
+                Next::NotYet => {
+                    self.idle.push(index);
+                    return passed;
+                }
+                Next::End => {
+                    pass(stream, stream.words.len(), sequencer, &mut self.damages);
+                    self.places.remove(stream.strand);
+                    self.streams[index as usize] = None;
+                    self.free.push(index);
+                    return true;
+                }
             }
         }
-        self.hungry.append(&mut still);
     }
 
-    /// Passes on a strand's accesses and the act after them.
-    fn pass_act(&mut self, strand: Strand, sequencer: &mut Sequencer) {
-        let Some(stream) = self.streams.get_mut(&strand) else {
+    /// Passes on a stream's accesses and the act after them.
+    fn pass_act(&mut self, index: Index, sequencer: &mut Sequencer) {
+        let Some(stream) = self.streams[index as usize].as_mut() else {
             return;
         };
         let Some((at, _)) = stream.act.take() else {
             return;
         };
         let end = (at + words_of(stream.words[at])).min(stream.words.len());
-        let forked = pass(strand, stream, end, sequencer, &mut self.damages);
+        let forked = pass(stream, end, sequencer, &mut self.damages);
         stream.looked = end;
         stream.compact();
-        self.hungry.push(strand);
+        self.hungry.push(index);
         if let Some(child) = forked
-            && !self.streams.contains_key(&child)
+            && !self.places.contains(child)
         {
-            self.streams.insert(child, Stream::default());
-            self.hungry.push(child);
+            self.add(child);
         }
     }
 }
 
 /// Passes on a stream up to a word; the strand that was forked last.
 fn pass(
-    strand: Strand,
     stream: &mut Stream,
     end: usize,
     sequencer: &mut Sequencer,
     damages: &mut Damages,
 ) -> Option<Strand> {
     let mut forked = None;
+    let strand = stream.strand;
     let mut rest = &stream.words[stream.passed..end];
     loop {
-        while let Some((&word, more)) = rest.split_first() {
-            if let Some((addr, index)) = access_of(word)
-                && let Some(spot) = stream.decoder.place(index)
-                && (1..LARGEST).contains(&spot.size())
-            {
-                let caller = stream.decoder.caller();
-                sequencer.access(strand, addr, spot.size(), spot, caller);
-            } else if word != 0 {
-                break;
-            } // else it is the unused rest of a frame
-            rest = more;
+        stream.decoder.definitions(&mut rest);
+        let taken = sequencer.accesses(strand, rest, &stream.decoder);
+        rest = &rest[taken..];
+        if taken > 0 {
+            continue;
+        }
+        match rest.first() {
+            // The unused rest of a frame.
+            Some(0) => {
+                let unused = rest.iter().take_while(|&&word| word == 0).count();
+                rest = &rest[unused..];
+                continue;
+            }
+            Some(_) => {}
+            None => break,
         }
         match stream.decoder.next(&mut rest) {
             Ok(Some(item)) => {
@@ -276,7 +295,7 @@ fn pass(
                 }
                 sequencer.item(strand, &item);
             }
-            Ok(None) => break,
+            Ok(None) => {}
             Err(damage) => {
                 damages.first.get_or_insert((strand, damage));
                 damages.words += rest.len().max(1) as u64;

@@ -4,10 +4,8 @@
 //! strand learns is told to the checkers component by component, so that a checker's clock costs what changed and not
 //! what there is.
 
-use std::collections::HashMap;
-
 use deadheat_order::transfer::Name;
-use deadheat_order::{Holder, Transfer, Transfers};
+use deadheat_order::{Holder, PerStrand, Transfer, Transfers};
 use deadheat_trace::{Action, Event, Strand};
 
 use crate::batch::{News, Slot, Start};
@@ -51,7 +49,7 @@ struct Life {
 pub struct Order {
     transfers: Transfers,
     clocks: Vec<Clock>,
-    strands: HashMap<Strand, Life>,
+    strands: PerStrand<Life>,
     /// For each slot, the last time of the strand that had it, if that has ended.
     free: Vec<Option<u64>>,
     needs: Needs,
@@ -75,7 +73,7 @@ impl Order {
         Order {
             transfers: Transfers::new(),
             clocks: Vec::new(),
-            strands: HashMap::new(),
+            strands: PerStrand::default(),
             free: Vec::new(),
             needs,
             moved: Vec::new(),
@@ -87,8 +85,9 @@ impl Order {
     }
 
     /// The strand now; it is new if nobody forked it. None if there was no slot for it.
+    #[inline]
     pub fn present(&mut self, strand: Strand, news: &mut Vec<News>) -> Option<Present> {
-        let life = match self.strands.get(&strand) {
+        let life = match self.strands.get(strand) {
             Some(life) => *life,
             None => self.begin(strand, None, news),
         };
@@ -127,7 +126,7 @@ impl Order {
     /// A slot whose last strand ended before the parent's present, else a new one; and its first time.
     fn slot_for(&mut self, parent: Option<Strand>) -> Option<(Slot, u64)> {
         let knows = parent
-            .and_then(|parent| self.strands.get(&parent))
+            .and_then(|parent| self.strands.get(parent))
             .map(|life| &self.clocks[life.holder.0 as usize]);
         let left = self.free.iter().enumerate();
         let fit = left
@@ -188,7 +187,7 @@ impl Order {
     /// What the event tells, its own accesses included.
     pub fn after(&mut self, event: &Event, news: &mut Vec<News>) {
         match event.action {
-            Action::Fork(child) if !self.strands.contains_key(&child) => {
+            Action::Fork(child) if !self.strands.contains(child) => {
                 self.begin(child, Some(event.strand), news);
             }
             Action::End => {
@@ -205,7 +204,7 @@ impl Order {
 
     /// The strand does nothing more: its clock stands still, and its slot is free for who knows its last moment.
     fn end(&mut self, strand: Strand) {
-        let Some(life) = self.strands.get_mut(&strand) else {
+        let Some(life) = self.strands.get_mut(strand) else {
             return;
         };
         let clock = &mut self.clocks[life.holder.0 as usize];
@@ -330,7 +329,7 @@ impl Order {
         let mut gone = Vec::new();
         let clocks = &mut self.clocks;
         let transfers = &mut self.transfers;
-        self.strands.retain(|_, life| {
+        self.strands.retain(|life| {
             let known = |slot: Slot, last: u64| {
                 times.get(slot.0 as usize).is_some_and(|&time| time >= last)
             };

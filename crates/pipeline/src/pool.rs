@@ -90,17 +90,9 @@ enum How<'scope> {
 }
 
 impl<'scope> Pool<'scope> {
-    /// One checker on this thread, or several on their own.
-    pub fn new<'env>(scope: &'scope Scope<'scope, 'env>, mut shards: Vec<Shard>) -> Self {
-        let count = shards.len().max(1);
-        match shards.pop() {
-            Some(only) if shards.is_empty() => Pool::made(How::Here(Box::new(only)), count),
-            last => {
-                shards.extend(last);
-                let workers = shards.into_iter().map(|shard| Box::new(shard) as _);
-                Pool::of(scope, workers.collect())
-            }
-        }
+    /// One checker on this thread.
+    pub fn here(shard: Shard) -> Self {
+        Pool::made(How::Here(Box::new(shard)), 1)
     }
 
     /// Workers, each on a thread of its own.

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use deadheat_detect::eraser::{Locking, locking};
-use deadheat_trace::wire::{Act, Item, LARGEST, MemoryKind, Spot, StackNode, Touched};
+use deadheat_trace::wire::{
+    Act, Decoder, Item, LARGEST, MemoryKind, Spot, StackNode, Touched, access_of,
+};
 use deadheat_trace::{Action, Event, Range, Strand};
 
 use crate::batch::{Access, Batch, Block, News, Run, Step, kind};
@@ -169,6 +171,86 @@ impl Sequencer {
         let (addr, size) = (touched.range.addr().0, touched.range.size());
         let spot = Spot::new(touched.pc, touched.touch as u8, size);
         self.access(strand, addr, size, spot, touched.caller);
+    }
+
+    /// The accesses at the beginning of some words of a stream; how many words they are. What is not as most accesses
+    /// are ends it.
+    pub fn accesses(&mut self, strand: Strand, words: &[u64], decoder: &Decoder) -> usize {
+        if self.across == Across::Nothing || self.batches.len() > 1 {
+            return self.one_by_one(strand, words, decoder);
+        }
+        if words.first().copied().and_then(access_of).is_none() {
+            return 0;
+        }
+        match self.now {
+            Some(now) if now.strand == strand => {}
+            _ => self.enter(strand),
+        }
+        let Some(Now {
+            present: Some(present),
+            locks,
+            ..
+        }) = self.now
+        else {
+            return self.one_by_one(strand, words, decoder);
+        };
+        let caller = decoder.caller();
+        let batch = &mut self.batches[0];
+        let first = batch.accesses.len();
+        let order = self.order_in_batch;
+        batch
+            .accesses
+            .extend((order..).zip(words).map_while(|(order, &word)| {
+                let (addr, index) = access_of(word)?;
+                let spot = decoder.place(index)?;
+                let size = spot.size();
+                (1..LARGEST).contains(&size).then_some(Access {
+                    addr,
+                    spot,
+                    len: size as u32,
+                    caller,
+                    order,
+                })
+            }));
+        let count = batch.accesses.len() - first;
+        if count == 0 {
+            return 0;
+        }
+        self.passed.accesses += count as u64;
+        self.order_in_batch += count as u32;
+        let news = self.news.len() as u32;
+        match batch.steps.last_mut() {
+            Some(Step::Run(run)) if (run.strand, run.news, run.locks) == (strand, news, locks) => {
+                run.count += count as u32;
+            }
+            _ => batch.steps.push(Step::Run(Run {
+                strand,
+                holder: present.holder,
+                slot: present.slot,
+                time: present.time,
+                locks,
+                news,
+                first: first as u32,
+                count: count as u32,
+            })),
+        }
+        count
+    }
+
+    /// The same for several checkers, or for frames that are checked alone.
+    fn one_by_one(&mut self, strand: Strand, words: &[u64], decoder: &Decoder) -> usize {
+        let caller = decoder.caller();
+        for (at, &word) in words.iter().enumerate() {
+            if let Some((addr, index)) = access_of(word)
+                && let Some(spot) = decoder.place(index)
+                && (1..LARGEST).contains(&spot.size())
+            {
+                self.access(strand, addr, spot.size(), spot, caller);
+            } else {
+                return at;
+            }
+        }
+        words.len()
     }
 
     /// An access of any size, cut into what each checker has.

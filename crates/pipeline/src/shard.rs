@@ -194,7 +194,7 @@ impl Shard {
                 Step::Run(run) => {
                     self.news(&batch.news[told..run.news as usize]);
                     told = run.news as usize;
-                    self.run(run, batch.accesses_of(run));
+                    self.run(run, batch);
                 }
                 Step::Fresh(range) => self.fresh(*range),
                 Step::Freed(block) => {
@@ -310,10 +310,11 @@ impl Shard {
         }
     }
 
-    fn run(&mut self, run: &Run, accesses: &[Access]) {
+    fn run(&mut self, run: &Run, batch: &Batch) {
+        let accesses = batch.accesses_of(run);
         let before = self.found.candidates.len();
         if let Some(fast) = &mut self.fast {
-            fast.run(run, accesses, &self.clocks, &mut self.found);
+            fast.run(run, batch, &self.clocks, &mut self.found);
         }
         if let Some(frames) = &mut self.frames {
             frames.run(run, accesses, &self.clocks, &mut self.found);

@@ -1,7 +1,8 @@
 //! The latest synchronizations of each strand, to be drawn around a race.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
+use deadheat_order::PerStrand;
 use deadheat_trace::wire::{Act, Object, StackNode};
 use deadheat_trace::{Action, Strand};
 
@@ -42,7 +43,7 @@ pub enum MomentSide {
 /// The latest synchronizations of all strands.
 #[derive(Debug, Default)]
 pub struct Timelines {
-    strands: HashMap<Strand, VecDeque<Moment>>,
+    strands: PerStrand<VecDeque<Moment>>,
     ended: VecDeque<Strand>,
 }
 
@@ -55,7 +56,7 @@ impl Timelines {
         let time = order
             .present(strand, news)
             .map_or(0, |present| present.time);
-        let moments = self.strands.entry(strand).or_default();
+        let moments = self.strands.get_or_insert_with(strand, VecDeque::new);
         if moments.len() == KEPT {
             moments.pop_front();
         }
@@ -72,7 +73,7 @@ impl Timelines {
 
     pub fn of(&self, strand: Strand) -> impl DoubleEndedIterator<Item = &Moment> + Clone {
         self.strands
-            .get(&strand)
+            .get(strand)
             .map(|moments| moments.iter())
             .unwrap_or_default()
     }
@@ -83,7 +84,7 @@ impl Timelines {
         if self.ended.len() > ENDED
             && let Some(old) = self.ended.pop_front()
         {
-            self.strands.remove(&old);
+            self.strands.remove(old);
         }
     }
 }

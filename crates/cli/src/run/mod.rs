@@ -24,9 +24,12 @@ use crate::say::say;
 use crate::split;
 use crate::state;
 use crate::temp::TempDir;
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Runs `deadheat run ARGS`.
 pub fn main(args: &[OsString]) -> Result<ExitCode> {
@@ -67,8 +70,9 @@ pub fn main(args: &[OsString]) -> Result<ExitCode> {
     }
     if parsed.own("--split").is_some() && settings.on(Key::Stats) {
         say(format_args!(
-            "deadheat: the checker was done {:.1} ms after the program",
-            ending.lag.as_secs_f64() * 1e3
+            "deadheat: the checker was done {:.1} ms after the program, which had {:.3} s of the processor",
+            ending.lag.as_secs_f64() * 1e3,
+            time_of_program().as_secs_f64()
         ));
     }
     drop(temp);
@@ -76,6 +80,16 @@ pub fn main(args: &[OsString]) -> Result<ExitCode> {
         output = Output::open(&ending.settings)?;
     }
     finish(ending, &target, &mut output)
+}
+
+/// User and system time of the program that was waited for.
+fn time_of_program() -> Duration {
+    let time = |value: nix::sys::time::TimeVal| {
+        Duration::from_micros(u64::try_from(value.num_microseconds()).unwrap_or(0))
+    };
+    getrusage(UsageWho::RUSAGE_CHILDREN)
+        .map(|usage| time(usage.user_time()) + time(usage.system_time()))
+        .unwrap_or_default()
 }
 
 /// What the words after the flags mean.

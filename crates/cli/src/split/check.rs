@@ -4,7 +4,7 @@ use super::{Left, Live, Tell, Watch};
 use crate::error::{Failure, Result};
 use crate::flags::Parsed;
 use crate::options::{Key, Settings};
-use deadheat_frames::{DROP, STOP, Setup};
+use deadheat_frames::{DROP, MANY, STOP, Setup};
 use deadheat_pipeline::{
     Across, DetectorKind, Listener, Other, Settings as CheckSettings, check_with,
 };
@@ -75,7 +75,10 @@ pub fn setup(parsed: &Parsed) -> Result<Setup> {
     let mut setup = Setup::default();
     match parsed.own("--when-behind") {
         None | Some("wait") => {}
-        Some("drop") => setup.flags |= DROP,
+        Some("drop") => {
+            setup.flags |= DROP;
+            setup.budget = MANY;
+        }
         Some(other) => {
             return Err(
                 Failure::new(format!("--when-behind is wait or drop, not `{other}`"))

@@ -24,7 +24,11 @@ const LINE: usize = 1 << LINE_BITS;
 /// A tag is the line's number, and the step's from this bit on.
 const STEP_SHIFT: u32 = 47 - LINE_BITS;
 const FIRST_STEP: u64 = 1 << STEP_SHIFT;
-const PLACES: usize = 1 << 12;
+const PLACE_BITS: u32 = 12;
+const PLACES: usize = 1 << PLACE_BITS;
+/// A spot's place is the highest bits of its product with this.
+pub const PLACE_FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+pub const PLACE_SHIFT: u32 = u64::BITS - PLACE_BITS;
 /// Words that must be free in a frame before an item (with its place and calls) is written.
 const MARGIN: usize = 8;
 /// Longer ranges are neither looked up in the filter nor put into it.
@@ -48,16 +52,16 @@ pub struct Recorder {
     // ---- read by the assembler hooks ----
     /// The number of the present step, where a tag has it.
     pub step: u64,
-    // ---- the rest ----
     /// The next word to write.
-    at: *mut u64,
+    pub at: *mut u64,
     /// Here the frame is too full for one more item.
-    end: *mut u64,
+    pub end: *mut u64,
+    /// The call stack of the last recorded access.
+    pub caller: u32,
+    // ---- the rest ----
     /// The frame, unless deaf.
     frame: u32,
     strand: u32,
-    /// The call stack of the last recorded access.
-    caller: u32,
     /// Nobody takes what is written: it goes to a frame of our own again and again.
     deaf: bool,
     /// The frame is one of those kept for acts when accesses are dropped: `end` is where it began, for accesses find no room.
@@ -68,7 +72,7 @@ pub struct Recorder {
     scratch: *mut u64,
     /// Where the frame is too full for anything.
     full: *mut u64,
-    places: [u64; PLACES],
+    pub places: [u64; PLACES],
     pub filter: [Line; LINES],
 }
 
@@ -332,7 +336,7 @@ impl Recorder {
             self.caller = caller;
             self.put(&wire::calls(StackNode(caller)));
         }
-        let index = (spot.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 52) as usize % PLACES;
+        let index = (spot.0.wrapping_mul(PLACE_FACTOR) >> PLACE_SHIFT) as usize % PLACES;
         if self.places[index] != spot.0 {
             self.places[index] = spot.0;
             self.put(&wire::place(index as u16, spot));

@@ -68,6 +68,7 @@ impl Decoder {
     }
 
     /// The place that has this index now.
+    #[inline(always)]
     pub fn place(&self, index: u16) -> Option<Spot> {
         self.places
             .get(index as usize)
@@ -76,8 +77,28 @@ impl Decoder {
     }
 
     /// The call stack of the following accesses.
+    #[inline(always)]
     pub fn caller(&self) -> StackNode {
         self.caller
+    }
+
+    /// Takes what only defines places or calls at the beginning of `words`, which are then behind it: for those who
+    /// read the accesses themselves.
+    #[inline]
+    pub fn definitions(&mut self, words: &mut &[u64]) {
+        while let Some((&word, rest)) = words.split_first() {
+            if word & (ACCESS | OP_MASK << OP_SHIFT) == (Op::Calls as u64) << OP_SHIFT {
+                self.caller = StackNode((word >> STACK_SHIFT) as u32);
+                *words = rest;
+            } else if word & (ACCESS | OP_MASK << OP_SHIFT) == (Op::Place as u64) << OP_SHIFT
+                && let Some((&spot, rest)) = rest.split_first()
+            {
+                self.define((word >> DETAIL_SHIFT) as u16, Spot(spot));
+                *words = rest;
+            } else {
+                return;
+            }
+        }
     }
 
     /// The next item of the frame in `words`, which is then behind it; none at the frame's end.

@@ -11,8 +11,8 @@ pub const LARGEST: u64 = 0xfff;
 
 pub(super) const ACCESS: u64 = 1;
 pub(super) const PLACE_SHIFT: u32 = 1;
-pub(super) const ADDRESS_SHIFT: u32 = 17;
-pub(super) const ADDRESS_BITS: u32 = 47;
+pub const ADDRESS_SHIFT: u32 = 17;
+pub const ADDRESS_BITS: u32 = 47;
 
 pub(super) const OP_SHIFT: u32 = 1;
 pub(super) const OP_MASK: u64 = 0x7f;
@@ -21,7 +21,7 @@ pub(super) const DETAIL_MASK: u64 = 0xff_ffff;
 pub(super) const STACK_SHIFT: u32 = 32;
 
 const PC_BITS: u32 = 48;
-const KIND_SHIFT: u32 = 48;
+pub const KIND_SHIFT: u32 = 48;
 const SIZE_SHIFT: u32 = 52;
 
 /// A place: where an access was made, how, and how many bytes; one word.

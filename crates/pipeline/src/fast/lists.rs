@@ -1,0 +1,154 @@
+//! Lists of entries for those cells that have more than two.
+
+use super::ahead::fetch;
+use crate::found::Info;
+
+/// Entries that a list has room for without memory of its own.
+const NEAR: usize = 4;
+
+/// One cell's entries beyond the first, in no order.
+#[derive(Clone, Debug, Default)]
+#[repr(C, align(64))]
+pub struct List {
+    count: u32,
+    // invariant: none unless `count` is NEAR, and never empty
+    far: Option<Box<Far>>,
+    words: [u64; NEAR],
+    infos: [Info; NEAR],
+}
+
+/// The entries that have no room; boxed, so that a list is two lines of the cache, and a search looks at one.
+type Far = Vec<(u64, Info)>;
+
+const _: () = assert!(size_of::<List>() == 128);
+
+impl List {
+    pub fn len(&self) -> usize {
+        self.count as usize + self.far.as_ref().map_or(0, |far| far.len())
+    }
+
+    #[inline(always)]
+    pub fn push(&mut self, word: u64, info: Info) {
+        let at = self.count as usize;
+        if at < NEAR {
+            (self.words[at], self.infos[at]) = (word, info);
+            self.count += 1;
+        } else {
+            self.far.get_or_insert_default().push((word, info));
+        }
+    }
+
+    #[inline(always)]
+    pub fn pop(&mut self) -> Option<(u64, Info)> {
+        if self.far.is_some() {
+            return self.pop_far();
+        }
+        self.count = self.count.checked_sub(1)?;
+        let at = self.count as usize;
+        Some((self.words[at], self.infos[at]))
+    }
+
+    fn pop_far(&mut self) -> Option<(u64, Info)> {
+        let far = self.far.as_mut()?;
+        let last = far.pop();
+        if far.is_empty() {
+            self.far = None;
+        }
+        last
+    }
+
+    /// Swaps the first entry that `is_it` with the one given; false if there is none.
+    #[inline(always)]
+    pub fn swap(
+        &mut self,
+        word: &mut u64,
+        info: &mut Info,
+        is_it: impl Fn(u64) -> bool + Copy,
+    ) -> bool {
+        let near = &mut self.words[..self.count as usize];
+        if let Some(at) = near.iter().position(|&word| is_it(word)) {
+            std::mem::swap(word, &mut near[at]);
+            std::mem::swap(info, &mut self.infos[at]);
+            return true;
+        }
+        if let Some(far) = &mut self.far
+            && let Some(found) = far.iter_mut().find(|(word, _)| is_it(*word))
+        {
+            std::mem::swap(word, &mut found.0);
+            std::mem::swap(info, &mut found.1);
+            return true;
+        }
+        false
+    }
+
+    /// Keeps the entries that `stays` says, which may also change them.
+    #[inline(always)]
+    pub fn retain(&mut self, mut stays: impl FnMut(&mut u64, &Info) -> bool) {
+        let mut kept = 0;
+        for at in 0..self.count as usize {
+            if stays(&mut self.words[at], &self.infos[at]) {
+                if kept != at {
+                    (self.words[kept], self.infos[kept]) = (self.words[at], self.infos[at]);
+                }
+                kept += 1;
+            }
+        }
+        self.count = kept as u32;
+        if let Some(mut far) = self.far.take() {
+            far.retain_mut(|(word, info)| stays(word, info));
+            while (self.count as usize) < NEAR
+                && let Some((word, info)) = far.pop()
+            {
+                self.push(word, info);
+            }
+            self.far = (!far.is_empty()).then_some(far);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.count = 0;
+        self.far = None;
+    }
+}
+
+/// The lists of all cells.
+#[derive(Clone, Debug, Default)]
+pub struct Lists {
+    lists: Vec<List>,
+    free: Vec<u32>,
+}
+
+impl Lists {
+    #[inline(always)]
+    pub fn of(&mut self, index: u32) -> &mut List {
+        &mut self.lists[index as usize]
+    }
+
+    /// The list will be needed.
+    #[inline(always)]
+    pub fn fetch(&self, index: u32) {
+        if let Some(list) = self.lists.get(index as usize) {
+            fetch(&list.count);
+            fetch(&list.infos);
+        }
+    }
+
+    /// A list with two entries.
+    pub fn new_list(&mut self, entries: [(u64, Info); 2]) -> u32 {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.lists.push(List::default());
+            (self.lists.len() - 1) as u32
+        });
+        let list = self.of(index);
+        entries
+            .into_iter()
+            .for_each(|(word, info)| list.push(word, info));
+        index
+    }
+
+    /// The list is needed no more.
+    pub fn give_up(&mut self, index: u32) {
+        self.of(index).clear();
+        self.free.push(index);
+    }
+}

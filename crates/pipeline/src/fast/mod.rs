@@ -1,0 +1,231 @@
+//! FastTrack at speed: the rules of [`deadheat_detect::fasttrack`] on flat pages of packed entries.
+//!
+//! Guarantee: the racing bytes of the naive detector, as the slow one has them.
+//! Cost: a step's second access to a cell is one look at two words; the first one compares each remembered access with one
+//! component of the clock. No hashing, unless a page is new or none of the pages near it in the table was used lately.
+//!
+//! | rule       | when                                                           | then                           |
+//! |------------|----------------------------------------------------------------|--------------------------------|
+//! | same epoch | an entry of this very epoch subsumes the access                | nothing                        |
+//! | race       | `entry::races`, by the strand's clock                          | tell                           |
+//! | subsume    | `entry::subsumes`, for each byte (`entry::remains`)            | the byte leaves the old entry  |
+//! | merge      | same epoch, kind and place in the code, other bytes of the cell | one entry with both masks     |
+//! | put        | else                                                           | a free place, or a list        |
+//! | fresh      | memory is allocated                                            | clear its bytes in all entries |
+//! | forget     | every strand that is left knows the entry                      | drop it, and pages without any |
+//!
+//! A page is 128 cells of 8 bytes. A cell has two words and what is behind them; a third entry turns the second word
+//! into the number of a list. A page whose cells are all alike (a large memset, a free) is one cell.
+//!
+//! | file      | what                                              |
+//! |-----------|---------------------------------------------------|
+//! | [`cell`]  | the rules on one cell                             |
+//! | [`lists`] | what does not fit a cell                          |
+//! | [`pages`] | where the cells of an address are                 |
+//! | [`ahead`] | memory that will be needed soon                   |
+
+mod ahead;
+mod cell;
+mod lists;
+mod pages;
+
+use deadheat_detect::entry::{self, Entry, MASK, PLAIN, WRITE};
+use deadheat_trace::Range;
+
+use crate::batch::{Access, Batch, Run, bits};
+use crate::detector::{Clocks, DetectorKind};
+use crate::found::{Found, Info};
+use cell::{Now, Touch, settled};
+use lists::Lists;
+use pages::{PAGE, PAGE_SHIFT, Pages};
+
+/// The detector's memory.
+#[derive(Debug)]
+pub struct Fast {
+    pages: Pages,
+    lists: Lists,
+    /// Pages at which the next sweep is due.
+    sweep_at: usize,
+    /// Fewer pages are not worth a sweep.
+    few: usize,
+    /// In whose name races are told.
+    pub name: DetectorKind,
+}
+
+/// The cell of an access is fetched while so many accesses before it are checked, and its list while half as many are:
+/// long enough for memory, and not so long that what was fetched is pushed out again.
+const AHEAD: usize = 12;
+
+/// Fewer pages are not worth a sweep.
+pub const FEW: usize = 1 << 12;
+
+impl Default for Fast {
+    fn default() -> Self {
+        Fast {
+            pages: Pages::default(),
+            lists: Lists::default(),
+            sweep_at: FEW,
+            few: FEW,
+            name: DetectorKind::FastTrack,
+        }
+    }
+}
+
+impl Fast {
+    pub fn new() -> Fast {
+        Fast::default()
+    }
+
+    /// Sweeps as soon as there are this many pages.
+    pub fn sweep_from(&mut self, pages: usize) {
+        (self.few, self.sweep_at) = (pages, pages);
+    }
+
+    /// Checks the accesses of a run of the batch.
+    pub fn run(&mut self, run: &Run, batch: &Batch, clocks: &Clocks, found: &mut Found) {
+        let now = Now {
+            stamp: entry::stamp(run.slot.0, run.time),
+            run,
+            clock: clocks.of(run.slot),
+            clocks,
+            name: self.name,
+        };
+        let Fast { pages, lists, .. } = self;
+        let first = run.first as usize;
+        // Those of later runs are fetched, too.
+        let mut cells_ahead = batch.accesses[first..].iter().skip(AHEAD);
+        let mut lists_ahead = batch.accesses[first..].iter().skip(AHEAD / 2);
+        for access in batch.accesses_of(run) {
+            if let Some(later) = cells_ahead.next() {
+                pages.fetch(later.addr);
+            }
+            if let Some(later) = lists_ahead.next()
+                && let Some(cells) = pages.near(later.addr >> PAGE_SHIFT)
+            {
+                cells.fetch_list(later.addr >> 3, lists);
+            }
+            let bits = bits(access.spot.kind());
+            let offset = (access.addr & 7) as u32;
+            if offset + access.len <= 8 {
+                let need = bits | ((1u64 << access.len) - 1) << offset;
+                let number = access.addr >> 3;
+                let place = pages.place(access.addr >> PAGE_SHIFT);
+                let cells = pages.cells(place);
+                if !settled(cells.words(number), now.stamp, need) {
+                    let (words, infos) = cells.cell(number);
+                    let touch = Touch {
+                        now: &now,
+                        access,
+                        number,
+                        need,
+                    };
+                    cell::touch(words, infos, touch, lists, found);
+                }
+            } else {
+                range(pages, lists, &now, access, found);
+            }
+        }
+    }
+
+    /// Goes on from an access that somebody else has remembered: a cell's number, an entry, and what is behind it. To be
+    /// called for cells of which nothing but such accesses is remembered.
+    pub fn adopt(&mut self, cell: u64, old: Entry, behind: Info) {
+        let place = self.pages.place(cell >> (PAGE_SHIFT - 3));
+        let (words, infos) = self.pages.cells(place).cell(cell);
+        cell::adopt(words, infos, old, behind, &mut self.lists);
+    }
+
+    /// Rule fresh.
+    pub fn fresh(&mut self, range: Range) {
+        let (start, end) = range.bounds();
+        let last = end - 1;
+        let Fast { pages, lists, .. } = self;
+        pages.between(
+            start >> PAGE_SHIFT,
+            last >> PAGE_SHIFT,
+            |number, all, cells| {
+                let base = number << PAGE_SHIFT;
+                let (from, to) = (start.max(base), last.min(base + (PAGE - 1)));
+                if to - from == PAGE - 1 {
+                    pages::empty(all, cells, lists);
+                } else if let Some(cells) = pages::filled(all, cells) {
+                    for number in from >> 3..=to >> 3 {
+                        let gone = mask(number, from, to);
+                        let (words, infos) = cells.cell(number);
+                        cell::keep(words, infos, lists, |word| {
+                            *word &= !gone;
+                            *word & MASK != 0
+                        });
+                    }
+                }
+            },
+        );
+    }
+
+    /// Rule forget, if there is enough to make it worth while.
+    pub fn forget(&mut self, known: &[u64]) {
+        if self.pages.len() < self.sweep_at {
+            return;
+        }
+        self.pages.forget(&mut self.lists, |word| {
+            let entry = Entry(*word);
+            !known
+                .get(entry.slot() as usize)
+                .is_some_and(|&time| entry.covered_by(time))
+        });
+        self.sweep_at = self.few.max(self.pages.len() * 2);
+    }
+
+    /// Pages of memory that are remembered.
+    pub fn pages(&self) -> usize {
+        self.pages.len()
+    }
+}
+
+/// An access to more than one cell.
+fn range(pages: &mut Pages, lists: &mut Lists, now: &Now<'_>, access: &Access, found: &mut Found) {
+    let bits = bits(access.spot.kind());
+    let last = access.addr + u64::from(access.len - 1);
+    for page in access.addr >> PAGE_SHIFT..=last >> PAGE_SHIFT {
+        let base = page << PAGE_SHIFT;
+        let (from, to) = (access.addr.max(base), last.min(base + (PAGE - 1)));
+        let place = pages.place(page);
+        if to - from == PAGE - 1
+            && let Some(all) = pages.all(place)
+        {
+            let touch = Touch {
+                now,
+                access,
+                number: from >> 3,
+                need: bits | MASK,
+            };
+            if cell::whole(all, touch, lists, found) {
+                continue;
+            }
+        }
+        let cells = pages.cells(place);
+        for number in from >> 3..=to >> 3 {
+            let need = bits | mask(number, from, to);
+            if !settled(cells.words(number), now.stamp, need) {
+                let (words, infos) = cells.cell(number);
+                let touch = Touch {
+                    now,
+                    access,
+                    number,
+                    need,
+                };
+                cell::touch(words, infos, touch, lists, found);
+            }
+        }
+    }
+}
+
+/// The bytes of a cell that lie in `from..=to`.
+#[inline(always)]
+fn mask(number: u64, from: u64, to: u64) -> u64 {
+    let low = from.saturating_sub(number << 3).min(7);
+    let high = (to - (number << 3)).min(7);
+    (0xff << low) & (0xff >> (7 - high))
+}
+
+const _: () = assert!(entry::WHAT == MASK | PLAIN | WRITE);

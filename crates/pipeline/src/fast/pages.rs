@@ -1,0 +1,239 @@
+//! The detector's memory: pages of cells, found without hashing unless a page is new or none near it was used lately.
+
+use deadheat_order::QuickMap;
+
+use super::ahead::fetch;
+use super::cell::{self, Cell};
+use super::lists::Lists;
+use crate::found::Info;
+
+pub const CELLS: usize = 128;
+pub const PAGE_SHIFT: u32 = 10;
+pub const PAGE: u64 = 1 << PAGE_SHIFT;
+/// Pages whose place is remembered; a power of two.
+const NEAR: usize = 1 << 12;
+
+/// The cells of a page, words apart from what is behind them: most accesses look at words only.
+#[derive(Clone, Debug)]
+pub struct Cells {
+    words: [[u64; 2]; CELLS],
+    infos: [[Info; 2]; CELLS],
+}
+
+impl Cells {
+    fn all(like: &Cell) -> Box<Cells> {
+        Box::new(Cells {
+            words: [like.words; CELLS],
+            infos: [like.infos; CELLS],
+        })
+    }
+
+    /// The words of a cell, by the cell's number.
+    #[inline(always)]
+    pub fn words(&self, number: u64) -> &[u64; 2] {
+        &self.words[number as usize % CELLS]
+    }
+
+    /// The cell will be needed, and if it has a list, that.
+    #[inline(always)]
+    pub fn fetch_list(&self, number: u64, lists: &Lists) {
+        let at = number as usize % CELLS;
+        if let Some(index) = cell::list(&self.words[at], &self.infos[at]) {
+            lists.fetch(index);
+        }
+    }
+
+    /// All of a cell, by its number.
+    #[inline(always)]
+    pub fn cell(&mut self, number: u64) -> (&mut [u64; 2], &mut [Info; 2]) {
+        let at = number as usize % CELLS;
+        (&mut self.words[at], &mut self.infos[at])
+    }
+}
+
+/// What is seldom needed of a page.
+#[derive(Clone, Debug)]
+struct Page {
+    number: u64,
+    /// What all cells are, while there are none.
+    // invariant: never a list
+    all: Cell,
+}
+
+/// The place of a page, until the next [`Pages::forget`].
+pub type Place = u32;
+
+/// All pages.
+#[derive(Debug)]
+pub struct Pages {
+    places: QuickMap<u64, Place>,
+    pages: Vec<Page>,
+    // invariant: as long as `pages`
+    cells: Vec<Option<Box<Cells>>>,
+    // invariant: a page that is there and its place, or (u64::MAX, _)
+    near: Vec<(u64, Place)>,
+}
+
+impl Default for Pages {
+    fn default() -> Self {
+        Pages {
+            places: QuickMap::default(),
+            pages: Vec::new(),
+            cells: Vec::new(),
+            near: vec![(u64::MAX, 0); NEAR],
+        }
+    }
+}
+
+impl Pages {
+    pub fn len(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// The place of the page with this number, new if it is not there.
+    #[inline(always)]
+    pub fn place(&mut self, page: u64) -> Place {
+        let (number, place) = self.near[page as usize % NEAR];
+        if number == page {
+            place
+        } else {
+            self.find(page)
+        }
+    }
+
+    /// The cells of a page, if it has any and was used lately.
+    #[inline(always)]
+    pub fn near(&self, page: u64) -> Option<&Cells> {
+        let (number, place) = self.near[page as usize % NEAR];
+        if number == page {
+            self.cells[place as usize].as_deref()
+        } else {
+            None
+        }
+    }
+
+    /// The cell of this address will be needed.
+    #[inline(always)]
+    pub fn fetch(&self, addr: u64) {
+        if let Some(cells) = self.near(addr >> PAGE_SHIFT) {
+            let at = (addr >> 3) as usize % CELLS;
+            fetch(&cells.words[at]);
+            fetch(&cells.infos[at]);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find(&mut self, page: u64) -> Place {
+        let (pages, cells) = (&mut self.pages, &mut self.cells);
+        let place = *self.places.entry(page).or_insert_with(|| {
+            pages.push(Page {
+                number: page,
+                all: Cell::default(),
+            });
+            cells.push(None);
+            (pages.len() - 1) as Place
+        });
+        self.near[page as usize % NEAR] = (page, place);
+        place
+    }
+
+    /// The cells of a page, made if it was one cell.
+    #[inline(always)]
+    pub fn cells(&mut self, place: Place) -> &mut Cells {
+        let all = &self.pages;
+        self.cells[place as usize].get_or_insert_with(|| Cells::all(&all[place as usize].all))
+    }
+
+    /// The one cell that stands for all of a page, if the page is so.
+    pub fn all(&mut self, place: Place) -> Option<&mut Cell> {
+        match self.cells[place as usize] {
+            None => Some(&mut self.pages[place as usize].all),
+            Some(_) => None,
+        }
+    }
+
+    /// Calls `visit` with those pages that are there between two numbers.
+    pub fn between(
+        &mut self,
+        first: u64,
+        last: u64,
+        mut visit: impl FnMut(u64, &mut Cell, &mut Option<Box<Cells>>),
+    ) {
+        if last - first < self.pages.len() as u64 {
+            for number in first..=last {
+                if let Some(&place) = self.places.get(&number) {
+                    let at = place as usize;
+                    visit(number, &mut self.pages[at].all, &mut self.cells[at]);
+                }
+            }
+        } else {
+            let all = self.pages.iter_mut().zip(&mut self.cells);
+            for (page, cells) in all.filter(|(page, _)| (first..=last).contains(&page.number)) {
+                visit(page.number, &mut page.all, cells);
+            }
+        }
+    }
+
+    /// Drops entries that `stays` does not want, and pages that have none then.
+    pub fn forget(&mut self, lists: &mut Lists, mut stays: impl FnMut(&mut u64) -> bool + Copy) {
+        let Pages {
+            places,
+            pages,
+            cells,
+            near,
+        } = self;
+        let mut keeps = pages
+            .iter_mut()
+            .zip(cells.iter_mut())
+            .map(|(page, cells)| match cells {
+                None => {
+                    page.all.keep(lists, &mut stays);
+                    page.all.words != [0; 2]
+                }
+                Some(cells) => {
+                    let mut any = false;
+                    for (words, infos) in cells.words.iter_mut().zip(&mut cells.infos) {
+                        if *words != [0; 2] {
+                            cell::keep(words, infos, lists, &mut stays);
+                            any |= *words != [0; 2];
+                        }
+                    }
+                    any
+                }
+            });
+        let keeps: Vec<bool> = keeps.by_ref().collect();
+        retain(pages, &keeps);
+        retain(cells, &keeps);
+        *places = pages
+            .iter()
+            .zip(0..)
+            .map(|(page, place)| (page.number, place))
+            .collect();
+        near.fill((u64::MAX, 0));
+    }
+}
+
+/// Keeps those that have true in `keeps`.
+fn retain<T>(all: &mut Vec<T>, keeps: &[bool]) {
+    let mut keep = keeps.iter().copied();
+    all.retain(|_| keep.next().unwrap_or(true));
+}
+
+/// A page of cells becomes one cell again, empty.
+pub fn empty(all: &mut Cell, cells: &mut Option<Box<Cells>>, lists: &mut Lists) {
+    if let Some(cells) = cells.take() {
+        for (words, infos) in cells.words.iter().zip(&cells.infos) {
+            cell::give_up_list(words, infos, lists);
+        }
+    }
+    *all = Cell::default();
+}
+
+/// The cells of a page, made if it was one cell that is not empty; none if it is.
+pub fn filled<'a>(all: &Cell, cells: &'a mut Option<Box<Cells>>) -> Option<&'a mut Cells> {
+    if cells.is_none() && all.words == [0; 2] {
+        return None;
+    }
+    Some(cells.get_or_insert_with(|| Cells::all(all)))
+}
