@@ -3,8 +3,8 @@
 //!
 //! A hook that finds no shadow comes here with the address in rdi, its caller's program counter in rsi and the size in
 //! edx. The specification of the test is `Recorder::has`; that of the rest is [`super::touch`], to which everything goes
-//! that is not as most accesses are: bytes of two lines, accesses that are ignored, calls or a place that must be written
-//! first, a full frame. Until then nothing is changed.
+//! that is not as most accesses are: bytes of two lines, accesses that are ignored, calls without a number, a place that must
+//! be written first, a full frame. Until then nothing is changed.
 
 use core::arch::naked_asm;
 use core::mem::offset_of;
@@ -57,8 +57,9 @@ macro_rules! settled {
     };
 }
 
-/// Writes the access if nothing has to be written before it: its spot is in rcx then, the index of its place in r9, and
-/// its bytes in rsi. While the strand is at work no handler of a signal runs.
+/// Writes the access if its calls have a number and its place is known: the index of that is in r9 then, the bytes are
+/// in rsi, and the number of the calls, which are written first if they are others than before, is in edx. While the
+/// strand is at work no handler of a signal runs.
 macro_rules! recorded {
     ($forget:literal, $add:literal) => {
         concat!(
@@ -75,9 +76,6 @@ macro_rules! recorded {
          jne {slow}
          mov rcx, qword ptr [r10 + {frames_top}]
          cmp rcx, qword ptr [r10 + {frames_known}]
-         jne {slow}
-         mov ecx, dword ptr [rcx - 8]
-         cmp ecx, dword ptr [r11 + {caller}]
          jne {slow}
          mov rcx, qword ptr [r11 + {at}]
          cmp rcx, qword ptr [r11 + {end}]
@@ -98,6 +96,8 @@ macro_rules! recorded {
          shr rsi, cl
          mov ecx, edi
          shl rsi, cl
+         mov rdx, qword ptr [r10 + {frames_top}]
+         mov edx, dword ptr [rdx - 8]
          mov rcx, qword ptr [r10 + {at_work}]
          mov qword ptr [rcx], rdi
          lea rax, [r11 + rax + {filter}]
@@ -116,6 +116,14 @@ macro_rules! recorded {
          shl rdi, {address_shift}
          lea rdi, [rdi + r9*2 + 1]
          mov r9, qword ptr [r11 + {at}]
+         cmp edx, dword ptr [r11 + {caller}]
+         je 5f
+         mov dword ptr [r11 + {caller}], edx
+         shl rdx, 32
+         or rdx, {calls}
+         mov qword ptr [r9], rdx
+         add r9, 8
+      5:
          mov qword ptr [r9], rdi
          add r9, 8
          mov qword ptr [r11 + {at}], r9
@@ -164,6 +172,7 @@ macro_rules! hook {
                 address_bits = const wire::ADDRESS_BITS,
                 place_factor = const PLACE_FACTOR,
                 place_shift = const PLACE_SHIFT,
+                calls = const wire::CALLS,
                 deliver = sym deliver,
                 slow = sym $slow
             )

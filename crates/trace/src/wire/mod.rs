@@ -47,7 +47,7 @@ pub use source::{Memory, Next, Source, Writer, touch_of};
 
 pub use encode::{Words, act, calls, lost, memory, place, plain, range};
 pub use word::{
-    ADDRESS_BITS, ADDRESS_SHIFT, KIND_SHIFT, LARGEST, MOST_WORDS, PLACES, PlaceUse, Spot,
+    ADDRESS_BITS, ADDRESS_SHIFT, CALLS, KIND_SHIFT, LARGEST, MOST_WORDS, PLACES, PlaceUse, Spot,
     access_of, is_act, place_of, words_of,
 };
 

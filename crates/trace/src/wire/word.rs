@@ -161,6 +161,9 @@ impl Op {
     }
 }
 
+/// The word that says which calls follow, without their number, which is its higher half.
+pub const CALLS: u64 = Op::Calls.word(0, 0);
+
 /// How many words the item that begins with `word` has; 1 if it begins none.
 #[inline]
 pub fn words_of(word: u64) -> usize {
