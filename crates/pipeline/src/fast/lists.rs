@@ -152,3 +152,70 @@ impl Lists {
         self.free.push(index);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deadheat_trace::wire::Spot;
+
+    fn info(word: u64) -> Info {
+        Info {
+            spot: Spot(word * 3),
+            ..Info::default()
+        }
+    }
+
+    /// What a list holds, sorted.
+    fn all(list: &mut List) -> Vec<u64> {
+        let mut words = Vec::new();
+        list.retain(|word, behind| {
+            assert_eq!(*behind, info(*word));
+            words.push(*word);
+            true
+        });
+        words.sort_unstable();
+        words
+    }
+
+    #[test]
+    fn a_list_holds_what_a_naive_one_does() {
+        let (mut list, mut naive) = (List::default(), Vec::<u64>::new());
+        let mut seed = 1u64;
+        for n in 1..20_000u64 {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1);
+            match seed >> 61 {
+                0 => {
+                    let last = list.pop();
+                    assert_eq!(last.is_none(), naive.is_empty());
+                    naive.retain(|&word| Some(word) != last.map(|(word, _)| word));
+                }
+                1 => {
+                    let divisor = 2 + (seed >> 40) % 4;
+                    list.retain(|word, _| *word % divisor != 0);
+                    naive.retain(|word| word % divisor != 0);
+                }
+                2 => {
+                    let wanted = naive.get((seed >> 40) as usize % 7).copied();
+                    let (mut word, mut behind) = (n, info(n));
+                    let found = list.swap(&mut word, &mut behind, |word| Some(word) == wanted);
+                    assert_eq!((found, found.then_some(word)), (wanted.is_some(), wanted));
+                    if found {
+                        naive.retain(|&word| Some(word) != wanted);
+                        naive.push(n);
+                    }
+                }
+                _ => {
+                    list.push(n, info(n));
+                    naive.push(n);
+                }
+            }
+            assert_eq!(list.len(), naive.len());
+            naive.sort_unstable();
+            assert_eq!(all(&mut list), naive);
+            if naive.len() > 12 {
+                list.retain(|word, _| *word % 3 == 0);
+                naive.retain(|word| word % 3 == 0);
+            }
+        }
+    }
+}

@@ -7,6 +7,7 @@ use crate::history::Touch;
 use crate::intern::StackId;
 use crate::interpose::Call;
 use crate::locking;
+use crate::record::acts;
 use crate::runtime::RT;
 use crate::syncvar::Kind;
 
@@ -23,6 +24,7 @@ pub fn before(call: &mut Call, lock: *const c_void, kind: Kind) -> StackId {
         RT.syncs.get(s, lock as usize, kind);
         access::access(&RT, s, lock as usize, 1, Touch::AtomicRead, here);
     }
+    acts::ready(s);
     leave(s);
     at
 }

@@ -14,6 +14,7 @@ use crate::interpose::Call;
 use crate::locking::{self, Got, Unseen};
 use crate::locks::Mode;
 use crate::misuse;
+use crate::record::acts;
 use crate::runtime::RT;
 use crate::strand::Strand;
 use crate::syncvar::Kind;
@@ -101,6 +102,7 @@ fn before(call: &mut Call, mutex: *const c_void) -> StackId {
     if s.cached_var(mutex as usize).is_none() {
         first_use(s, mutex, here, at);
     }
+    acts::ready(s);
     leave(s);
     at
 }

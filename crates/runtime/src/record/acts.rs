@@ -162,6 +162,15 @@ pub fn prepare(s: &mut Strand) {
     }
 }
 
+/// The strand is about to take a lock: what it does until it gives it back should not have to wait for the checker, for
+/// others may spin meanwhile.
+#[inline(always)]
+pub fn ready(s: &mut Strand) {
+    if let Some(recorder) = s.recorder() {
+        recorder.ready();
+    }
+}
+
 /// The strand has the lock now, and had it not before.
 pub fn took(s: &mut Strand, id: SyncId, kind: Kind, addr: usize, mode: Mode, at: StackId) {
     let n = id.0 as u64;

@@ -6,7 +6,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
-use deadheat_frames::{Arena, FRAME_WORDS};
+use deadheat_frames::{Arena, DROP, FRAME_WORDS};
 use deadheat_trace::wire::{self, LARGEST, Spot, StackNode, Words};
 use deadheat_trace::{Addr, Range};
 
@@ -31,6 +31,8 @@ pub const PLACE_FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 pub const PLACE_SHIFT: u32 = u64::BITS - PLACE_BITS;
 /// Words that must be free in a frame before an item (with its place and calls) is written.
 const MARGIN: usize = 8;
+/// Words that a strand should have before it takes a lock: one in forty of a frame.
+const SECTION: usize = 100;
 /// Longer ranges are neither looked up in the filter nor put into it.
 const FILTERED: usize = 512;
 
@@ -242,6 +244,22 @@ impl Recorder {
     #[inline(always)]
     pub fn prepare(&mut self) {
         self.room(wait::Must::Write);
+    }
+
+    /// Makes room for all that most critical sections write; the rest of the frame stays empty, which its reader skips.
+    #[inline(always)]
+    pub fn ready(&mut self) {
+        if self.at.wrapping_add(SECTION) >= self.end {
+            self.make_ready();
+        }
+    }
+
+    #[cold]
+    fn make_ready(&mut self) {
+        // Who drops accesses does not wait for room to write them.
+        if self.arena.header().flags & DROP == 0 {
+            self.next_frame(wait::Must::Write);
+        }
     }
 
     /// Writes one item. There is room.
