@@ -316,6 +316,10 @@ impl Running<'_> {
             "pairs of places in the code beyond the 10000 that a checker tells",
             found.iter().map(|one| one.lost).sum(),
         );
+        lost(
+            "accesses in findings whose locks were forgotten because the program has made very many since",
+            self.sequencer.locks.forgotten.get(),
+        );
         lost("words of the recording that are damaged", damages.words);
         lost(
             "events that were numbered and never recorded (the program was killed)",

@@ -134,7 +134,13 @@ impl Sequencer {
     /// The batches of all checkers, each with the same news. `empty` are batches whose memory can be used again.
     pub fn take(&mut self, empty: &mut Vec<Batch>) -> Vec<Batch> {
         self.now = None;
-        let news = Arc::new(std::mem::take(&mut self.news));
+        let spare = empty.iter_mut().find_map(|batch| {
+            let mut news = Arc::try_unwrap(std::mem::take(&mut batch.news)).ok()?;
+            news.clear();
+            (news.capacity() > 0).then_some(news)
+        });
+        let news = std::mem::replace(&mut self.news, spare.unwrap_or_default());
+        let news = Arc::new(news);
         let starts = Arc::new(self.order.take_starts());
         let number = self.number;
         self.number += 1;

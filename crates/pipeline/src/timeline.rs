@@ -12,7 +12,7 @@ use crate::order::Order;
 /// How many of each strand are kept.
 const KEPT: usize = 256;
 /// Strands that have ended and are still remembered.
-const ENDED: usize = 1024;
+const ENDED: usize = 256;
 
 /// A synchronization of a strand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
