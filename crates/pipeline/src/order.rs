@@ -19,9 +19,24 @@ struct Clock {
     by: Option<(Slot, u64)>,
     /// The slot, if the holder is a strand.
     slot: Option<Slot>,
+    /// Of a strand: its time when it last touched memory, and when it last told anybody.
+    used: u64,
+    told: u64,
+    /// Of a strand: it has learned something since it last told anybody.
+    learned: bool,
 }
 
 impl Clock {
+    /// The moment of an ended strand that is as good as its last: who knows it knows every access of the strand and all
+    /// that the strand knew. What a strand that told somebody before its end did since is most often nothing.
+    fn last(&self, now: u64) -> u64 {
+        if self.learned {
+            now
+        } else {
+            self.used.max(self.told)
+        }
+    }
+
     fn get(&self, slot: Slot) -> u64 {
         self.times.get(slot.0 as usize).copied().unwrap_or(0)
     }
@@ -40,8 +55,17 @@ struct Life {
     holder: Holder,
     /// None if there was none left.
     slot: Option<Slot>,
-    /// Its last time, when it has ended.
+    /// The last moment that anybody must know, when it has ended.
     ended: Option<u64>,
+}
+
+/// What is left of a strand in its slot.
+#[derive(Clone, Copy, Debug)]
+struct Free {
+    /// Who knows this moment of it may have the slot.
+    known: u64,
+    /// Its last time: the next one begins after it.
+    last: u64,
 }
 
 /// Who knows what.
@@ -50,8 +74,8 @@ pub struct Order {
     transfers: Transfers,
     clocks: Vec<Clock>,
     strands: PerStrand<Life>,
-    /// For each slot, the last time of the strand that had it, if that has ended.
-    free: Vec<Option<u64>>,
+    /// For each slot, what is left of the strand that had it, if that has ended.
+    free: Vec<Option<Free>>,
     needs: Needs,
     moved: Vec<Transfer>,
     /// Strands that found no slot.
@@ -66,7 +90,7 @@ pub struct Order {
 /// Slots there can be: what fits an entry.
 const SLOTS: usize = 1 << 16;
 /// Slots that are looked at for a new strand.
-const TRIED: usize = 64;
+const TRIED: usize = 1024;
 
 impl Order {
     pub fn new(needs: Needs) -> Order {
@@ -100,6 +124,14 @@ impl Order {
         })
     }
 
+    /// The same for a strand that touches memory now.
+    #[inline]
+    pub fn touches(&mut self, strand: Strand, news: &mut Vec<News>) -> Option<Present> {
+        let present = self.present(strand, news)?;
+        self.clocks[present.holder.0 as usize].used = present.time;
+        Some(present)
+    }
+
     /// A strand that was not there before.
     fn begin(&mut self, strand: Strand, parent: Option<Strand>, news: &mut Vec<News>) -> Life {
         let holder = self.transfers.strand(strand);
@@ -116,6 +148,7 @@ impl Order {
             clock.times.resize(slot.0 as usize + 1, 0);
             clock.times[slot.0 as usize] = from;
             clock.slot = Some(slot);
+            clock.learned = true;
             news.push(News::Slot { slot, strand, from });
         } else {
             self.without_slot += 1;
@@ -130,12 +163,12 @@ impl Order {
             .map(|life| &self.clocks[life.holder.0 as usize]);
         let left = self.free.iter().enumerate();
         let fit = left
-            .filter_map(|(at, last)| Some((Slot(at as u16), (*last)?)))
+            .filter_map(|(at, left)| Some((Slot(at as u16), (*left)?)))
             .take(TRIED)
-            .find(|&(slot, last)| knows.is_some_and(|clock| clock.get(slot) >= last));
-        if let Some((slot, last)) = fit {
+            .find(|&(slot, left)| knows.is_some_and(|clock| clock.get(slot) >= left.known));
+        if let Some((slot, left)) = fit {
             self.free[slot.0 as usize] = None;
-            return Some((slot, last + 1));
+            return Some((slot, left.last + 1));
         }
         if self.free.len() >= SLOTS {
             return None;
@@ -210,9 +243,10 @@ impl Order {
         let clock = &mut self.clocks[life.holder.0 as usize];
         if let Some(slot) = clock.slot.take() {
             let last = clock.get(slot);
-            clock.by = Some((slot, last));
-            life.ended = Some(last);
-            self.free[slot.0 as usize] = Some(last);
+            let known = clock.last(last);
+            clock.by = Some((slot, known));
+            life.ended = Some(known);
+            self.free[slot.0 as usize] = Some(Free { known, last });
         } else {
             life.ended = Some(0);
         }
@@ -249,11 +283,14 @@ impl Order {
                 (Some(slot), _) => {
                     let known = teller.by.is_some_and(|(by, time)| learner.get(by) >= time);
                     if !known {
+                        let mut learned = false;
                         join(learner, teller, |of, time| {
+                            learned = true;
                             if self.needs.clocks {
                                 news.push(News::Clock { slot, of, time });
                             }
                         });
+                        learner.learned |= learned;
                     }
                 }
                 (None, Some(slot)) => {
@@ -300,6 +337,7 @@ impl Order {
         let clock = &mut self.clocks[from.0 as usize];
         if let Some(slot) = clock.slot {
             let time = &mut clock.times[slot.0 as usize];
+            (clock.told, clock.learned) = (*time, false);
             *time += 1;
             if self.needs.clocks {
                 let (of, time) = (slot, *time);

@@ -321,7 +321,7 @@ impl Sequencer {
     fn enter(&mut self, strand: Strand) {
         self.now = Some(Now {
             strand,
-            present: self.order.present(strand, &mut self.news),
+            present: self.order.touches(strand, &mut self.news),
             locks: self.locks.of(strand),
         });
     }
