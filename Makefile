@@ -110,8 +110,8 @@ kills: build ## SIGKILL to programs that record, and to their checkers, 200 time
 rust-suites: build ## the test suites of rayon, crossbeam, parking_lot, dashmap, flume and tokio under cargo deadheat
 	scripts/rust-suites.sh $(DEADHEAT)
 
-soak: build ## ten minutes of threads, locks and malloc with flat memory, and ten under split checking
-	$(BENCH) soak
+soak: build ## ten minutes of threads, locks and malloc with flat memory
+	$(BENCH) soak --tools deadheat
 
 clean: ## remove what was built
 	cargo clean
