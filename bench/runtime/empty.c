@@ -13,6 +13,8 @@ void __tsan_vptr_update(void **slot, void *value) { (void)slot, (void)value; }
 void __tsan_vptr_read(void **slot) { (void)slot; }
 void __tsan_read_range(void *p, size_t n) { (void)p, (void)n; }
 void __tsan_write_range(void *p, size_t n) { (void)p, (void)n; }
+void __deadheat_touch_range(void *p, size_t n, size_t how) { (void)p, (void)n, (void)how; }
+void __deadheat_touch_strided(void *p, size_t n, ptrdiff_t stride, size_t how) { (void)p, (void)n, (void)stride, (void)how; }
 
 #define HOOK(name) \
     void __tsan_##name(void *p) { (void)p; }

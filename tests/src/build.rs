@@ -83,10 +83,11 @@ pub fn build(
     })
 }
 
-/// Builds one C file without directives.
+/// Builds one C file without directives, at this level of optimization.
 pub fn compile_file(
     tool: &Tool,
     compiler: Compiler,
+    level: &str,
     source: &Path,
     include: &Path,
     output: &Path,
@@ -94,7 +95,7 @@ pub fn compile_file(
 ) -> Result<(), String> {
     let mut command = driver(tool, compiler, Language::C);
     command
-        .args(["-g", "-O1", "-w", "-pthread", "-I"])
+        .args(["-g", level, "-w", "-pthread", "-I"])
         .arg(include)
         .arg(source)
         .arg("-o")

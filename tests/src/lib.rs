@@ -22,4 +22,5 @@ pub mod judge;
 pub mod oracle;
 pub mod process;
 pub mod random;
+pub mod random_loops;
 pub mod seen;

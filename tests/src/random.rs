@@ -314,6 +314,7 @@ pub fn check(
     compile_file(
         &Tool::Deadheat(deadheat.to_owned()),
         compiler,
+        "-O1",
         &source,
         include,
         &program,

@@ -13,6 +13,7 @@ use deadheat_tests::build::Tool;
 use deadheat_tests::check::check;
 use deadheat_tests::directive::{Compiler, programs};
 use deadheat_tests::random::{self, Family};
+use deadheat_tests::random_loops;
 use libtest_mimic::{Arguments, Trial};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -143,6 +144,18 @@ fn random_trials(deadheat: &Path, include: &Path, work: &Path) -> Vec<Trial> {
                 };
                 trials.push(Trial::test(name, test));
             }
+        }
+    }
+    for number in 1..=RANDOM {
+        for compiler in Compiler::ALL {
+            let name = format!("random/loops-{number} {}", compiler.name());
+            let folder = work.join(name.replace(['/', ' '], "-"));
+            let (deadheat, include) = (deadheat.to_owned(), include.to_owned());
+            let test = move || {
+                random_loops::check(&deadheat, number, compiler, &include, &folder)
+                    .map_err(Into::into)
+            };
+            trials.push(Trial::test(name, test));
         }
     }
     trials

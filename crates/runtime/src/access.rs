@@ -415,7 +415,8 @@ fn found(rt: &Runtime, s: &mut Strand, addr: usize, new: Entry) {
     }
 }
 
-/// Settles as many of `count` cells in a row, of which the first is `cell`, as can be in a page of the strand's own: how many.
+/// Settles as many of `count` cells, of which the first is `cell` and each is `stride` cells beyond the one before, as can
+/// be in a page of the strand's own: how many.
 ///
 /// # Safety
 /// The cells must be those of `addr` and what follows it, in one block, and the strand inside the runtime.
@@ -425,16 +426,17 @@ unsafe fn settle_run(
     addr: usize,
     cell: *mut Cell,
     count: usize,
+    stride: isize,
     stamp: u64,
     need: u64,
 ) -> usize {
-    let left = ((addr | (PAGE - 1)) + 1 - addr) / 8;
+    let left = turns_within(PAGE, addr, stride * 8);
     s.at_work.begin(addr);
     // SAFETY: by the contract, and the strand says where it works; the cells are of one page.
     let settled = unsafe {
         match Shadow::owners(addr, cell).right(addr, s.owner_name) {
             Some(Right::Owner) => {
-                cell::settle_own_run(cell, count.min(left), &s.step(), stamp, need)
+                cell::settle_own_run(cell, count.min(left), stride, &s.step(), stamp, need)
             }
             _ => 0,
         }
@@ -444,6 +446,16 @@ unsafe fn settle_run(
 }
 
 const PAGE: usize = 1 << PAGE_BITS;
+
+/// How many turns from `addr` on, each `stride` bytes further, stay between the same multiples of `span`.
+fn turns_within(span: usize, addr: usize, stride: isize) -> usize {
+    let room = if stride < 0 {
+        addr & (span - 1)
+    } else {
+        !addr & (span - 1)
+    };
+    room / stride.unsigned_abs().max(1) + 1
+}
 
 /// A range that does not fit one cell. All its cells share one number.
 pub fn range(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touch, place: Place) {
@@ -474,7 +486,20 @@ pub fn range(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touc
                     }
                     let need = mask | touch.bits();
                     let cell = cells.wrapping_add(i);
-                    // SAFETY: the cell is inside the block that the shadow gave.
+                    // The last cell may be touched in part.
+                    let whole = count - !stop.is_multiple_of(8) as usize;
+                    if mask == MASK {
+                        // SAFETY: the cells are inside the block that the shadow gave.
+                        let run = unsafe {
+                            let step = s.step();
+                            cell::touched_run(cell, whole - i, 1, &step, need, &s.read_lists)
+                        };
+                        if run > 0 {
+                            i += run;
+                            continue;
+                        }
+                    }
+                    // SAFETY: as above.
                     if unsafe { been(s, cell, need) } {
                         i += 1;
                         continue;
@@ -485,10 +510,8 @@ pub fn range(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touc
                     };
                     let (addr, stamp) = ((at & !7) + i * 8, entry::stamp(s.slot, seq));
                     if mask == MASK {
-                        // The last cell may be touched in part.
-                        let whole = count - !stop.is_multiple_of(8) as usize;
                         // SAFETY: as above, and so are the cells behind it.
-                        let run = unsafe { settle_run(s, addr, cell, whole - i, stamp, need) };
+                        let run = unsafe { settle_run(s, addr, cell, whole - i, 1, stamp, need) };
                         i += run;
                         if run > 0 {
                             continue;
@@ -504,6 +527,121 @@ pub fn range(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touc
     }
     leave(s);
 }
+
+/// What a loop touches, however much that is: others are not kept waiting until all of it is looked at.
+pub fn touch_all(
+    rt: &Runtime,
+    s: &mut Strand,
+    addr: usize,
+    bytes: usize,
+    touch: Touch,
+    place: Place,
+) {
+    let (mut at, end) = (addr, addr.saturating_add(bytes));
+    while at < end {
+        let stop = ((at | (REGION - 1)) + 1).min(end);
+        range(rt, s, at, stop - at, touch, place);
+        at = stop;
+    }
+}
+
+/// What a loop touches in its turns: `size` bytes in each, `stride` from one to the next. All share one number.
+#[allow(clippy::too_many_arguments)]
+pub fn touch_strided(
+    rt: &Runtime,
+    s: &mut Strand,
+    addr: usize,
+    turns: usize,
+    stride: isize,
+    size: usize,
+    touch: Touch,
+    place: Place,
+) {
+    let at = |turn: usize| addr.wrapping_add_signed(stride.wrapping_mul(turn as isize));
+    if s.recording() || ignored(s, touch) {
+        for turn in 0..turns {
+            access(rt, s, at(turn), size, touch, place.pc());
+        }
+        return;
+    }
+    let mut turn = 0;
+    while turn < turns {
+        s.enter();
+        let mut new = None;
+        let pause = (turn + TURNS_AT_ONCE).min(turns);
+        while turn < pause {
+            let start = at(turn);
+            let mask = (1u64 << size.min(8)) - 1;
+            let need = mask << (start % 8) | touch.bits();
+            if start % 8 + size <= 8 && stride % 8 == 0 {
+                // The same bytes of one cell in each turn.
+                turn += one_cell_a_turn(
+                    rt,
+                    s,
+                    start,
+                    pause - turn,
+                    stride / 8,
+                    need,
+                    place,
+                    &mut new,
+                );
+                continue;
+            }
+            for addr in (start & !7..start + size).step_by(8) {
+                let low = 0xff << start.saturating_sub(addr);
+                let high = 0xff >> (addr + 8).saturating_sub(start + size);
+                let need = (low & high & MASK) | touch.bits();
+                one_cell_a_turn(rt, s, addr, 1, 1, need, place, &mut new);
+            }
+            turn += 1;
+        }
+        leave(s);
+    }
+}
+
+/// Records accesses to the same bytes of some cells, from that of `addr` on and each `stride` beyond the one before; how many
+/// of `count`, at least one. `new` is their number when they have one.
+#[allow(clippy::too_many_arguments)]
+fn one_cell_a_turn(
+    rt: &Runtime,
+    s: &mut Strand,
+    addr: usize,
+    count: usize,
+    stride: isize,
+    need: u64,
+    place: Place,
+    new: &mut Option<u64>,
+) -> usize {
+    let addr = addr & !7;
+    let Some(cell) = rt.shadow.cell(addr) else {
+        rt.losses.count(Loss::NoShadow);
+        return 1;
+    };
+    let count = count.min(turns_within(REGION, addr, stride * 8));
+    // SAFETY: the shadow gave the cell for this address, the others are in the same block, and we are inside.
+    unsafe {
+        let run = cell::touched_run(cell, count, stride, &s.step(), need, &s.read_lists);
+        if run > 0 {
+            return run;
+        }
+        if been(s, cell, need) {
+            return 1;
+        }
+        let seq = match *new {
+            Some(seq) => seq,
+            None => *new.insert(s.number(rt, place)),
+        };
+        let stamp = entry::stamp(s.slot, seq);
+        let run = settle_run(s, addr, cell, count, stride, stamp, need);
+        if run == 0 {
+            record_quickly(rt, s, addr, cell, stamp, need);
+        }
+        run.max(1)
+    }
+}
+
+/// Then others are let in.
+const TURNS_AT_ONCE: usize = 4096;
 
 /// `s` touches a range at `pc`.
 pub fn access_range(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touch, pc: u64) {

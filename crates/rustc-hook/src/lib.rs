@@ -105,6 +105,7 @@ macro_rules! llvm {
     };
 }
 
+mod batch;
 pub mod pass;
 
 /// Builds the call; none if some function is missing or the operand is of no size that the runtime knows.

@@ -3,7 +3,7 @@
 
 use core::ffi::{c_int, c_uint, c_void};
 
-use crate::{DEFAULT, Handle, NEXT, abort, build_call, function, unseen};
+use crate::{DEFAULT, Handle, NEXT, abort, batch, build_call, function, unseen};
 
 /// `PreservedAnalyses` is returned in memory that the caller names first.
 type Run = unsafe extern "C" fn(*mut c_void, *mut c_void, Handle, *mut c_void) -> *mut c_void;
@@ -28,7 +28,11 @@ pub unsafe extern "C" fn run(
     let real: Option<Run> = unsafe { function(NEXT, NAME) };
     match real {
         // SAFETY: by the contract.
-        Some(real) => unsafe { real(result, pass, body, analyses) },
+        Some(real) => unsafe {
+            let result = real(result, pass, body, analyses);
+            batch::run(body);
+            result
+        },
         // SAFETY: no arguments. Nobody who can call this function lacks the other one.
         None => unsafe { abort() },
     }

@@ -564,3 +564,50 @@ pub unsafe extern "C" fn __tsan_vptr_update(slot: *const usize, new: usize) {
 }
 
 same_as! { __tsan_vptr_read = __tsan_read8; }
+
+/// What the compiler's loops touch in all their turns (`batch` of the compiler's hook): `how` is the size of each access,
+/// and 256 more if it writes.
+fn touch_of(how: usize) -> (Touch, u64) {
+    let touch = if how & 256 != 0 {
+        Touch::Write
+    } else {
+        Touch::Read
+    };
+    (touch, (how & 255) as u64)
+}
+
+extern "C" fn touch_range(addr: usize, bytes: usize, how: usize, pc: u64) {
+    if let Some(s) = tls::me() {
+        let (touch, size) = touch_of(how);
+        access::touch_all(&RT, s, addr, bytes, touch, Place::new(pc, touch, size));
+    }
+}
+
+extern "C" fn touch_strided(addr: usize, count: usize, stride: isize, how: usize, pc: u64) {
+    if let Some(s) = tls::me() {
+        let (touch, size) = touch_of(how);
+        let place = Place::new(pc, touch, size);
+        access::touch_strided(&RT, s, addr, count, stride, size as usize, touch, place);
+    }
+}
+
+/// # Safety
+/// For the compiler's instrumentation only: called right before the accesses, so that the memory is the program's.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __deadheat_touch_range(addr: usize, bytes: usize, how: usize) {
+    naked_asm!("mov rcx, qword ptr [rsp]", "jmp {f}", f = sym touch_range)
+}
+
+/// # Safety
+/// For the compiler's instrumentation only: called right before the accesses, so that the memory is the program's.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __deadheat_touch_strided(
+    addr: usize,
+    count: usize,
+    stride: isize,
+    how: usize,
+) {
+    naked_asm!("mov r8, qword ptr [rsp]", "jmp {f}", f = sym touch_strided)
+}

@@ -2,10 +2,11 @@
 
 use core::sync::atomic::Ordering;
 
-use deadheat_detect::entry::{self, Entry, LIST, LOCK, MASK};
+use deadheat_detect::entry::{self, Entry, LIST, LOCK, MASK, PLAIN};
 
 use super::list::{self, Sort};
 use super::{Cell, Step, Words, table};
+use crate::strand::{READ_LISTS, READ_LISTS_SHIFT};
 use crate::sys;
 
 /// Where a step finds that it has been at a cell before.
@@ -69,6 +70,67 @@ fn list_has(cell: &Cell, first: u64, step: &Step, need: u64) -> Been {
     let unchanged = cell.first.load(Ordering::Acquire) == first
         && list.version.load(Ordering::Acquire) == version;
     if unchanged { Been::Here } else { Been::Never }
+}
+
+/// As many of `count` cells, from the first on and each `stride` cells beyond the one before, as the step has touched already
+/// in a way that makes an access described by `need` redundant. `lists` are known to have a plain read of all bytes.
+///
+/// # Safety
+/// They must be cells of the shadow, in one block.
+#[inline(never)]
+pub unsafe fn touched_run(
+    cells: *const Cell,
+    count: usize,
+    stride: isize,
+    step: &Step,
+    need: u64,
+    lists: &[u64; READ_LISTS],
+) -> usize {
+    // SAFETY: by the contract.
+    let word = |i: usize, which: Which| unsafe {
+        let cell = &*cells.wrapping_offset(stride * i as isize);
+        match which {
+            Which::First => cell.first.load(Ordering::Relaxed),
+            Which::Second => cell.second.load(Ordering::Relaxed),
+        }
+    };
+    let mut i = 0;
+    while i < count {
+        let (first, second) = (word(i, Which::First), word(i, Which::Second));
+        let (which, known) = if entry::same_step_covers(second, step.base, step.span, need) {
+            (Which::Second, second)
+        } else if entry::same_step_covers(first, step.base, step.span, need)
+            || need == MASK | PLAIN && names_one_of(first, lists)
+        {
+            (Which::First, first)
+        } else {
+            return i;
+        };
+        i += 1;
+        // Cells that were touched together have the same word.
+        const AT_ONCE: usize = 8;
+        while i + AT_ONCE <= count
+            && (i..i + AT_ONCE).fold(0, |other, i| other | (word(i, which) ^ known)) == 0
+        {
+            i += AT_ONCE;
+        }
+        while i < count && word(i, which) == known {
+            i += 1;
+        }
+    }
+    count
+}
+
+#[derive(Clone, Copy)]
+enum Which {
+    First,
+    Second,
+}
+
+/// Is the word that of one of these lists, each of which is where its word belongs?
+#[inline(always)]
+fn names_one_of(first: u64, lists: &[u64; READ_LISTS]) -> bool {
+    first & LIST != 0 && lists[(first >> READ_LISTS_SHIFT) as usize % READ_LISTS] == first
 }
 
 /// Has nobody touched these bytes since they were fresh?

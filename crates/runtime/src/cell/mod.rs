@@ -27,6 +27,7 @@ use self::own::record_in_own;
 pub use self::look::words;
 pub use self::look::{
     Been, already_recorded, each_entry, has_list, has_own_list, has_table, is_empty, says,
+    touched_run,
 };
 pub use self::memo::{Memo, Words};
 pub use self::quick::{settle_own, settle_own_run, settle_shared};

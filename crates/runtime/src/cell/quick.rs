@@ -28,13 +28,15 @@ pub unsafe fn settle_own(cell: *const Cell, step: &Step, stamp: u64, need: u64) 
     first & (LIST | LOCK) == 0 && settle::<false>(cell, first, step, stamp, need)
 }
 
-/// As many of `count` cells in a row as can be settled so, or need not be, from the first on.
+/// As many of `count` cells, each `stride` cells beyond the one before, as can be settled so, or need not be, from the first
+/// on.
 ///
 /// # Safety
 /// As for [`settle_own`], for each of them.
 pub unsafe fn settle_own_run(
     cells: *const Cell,
     count: usize,
+    stride: isize,
     step: &Step,
     stamp: u64,
     need: u64,
@@ -44,7 +46,7 @@ pub unsafe fn settle_own_run(
     let (mut first_known, mut second_known) = (0, 0);
     for i in 0..count {
         // SAFETY: by the contract.
-        let cell = unsafe { &*cells.add(i) };
+        let cell = unsafe { &*cells.wrapping_offset(stride * i as isize) };
         let first = cell.first.load(Ordering::Relaxed);
         if first & (LIST | LOCK) != 0 {
             return i;

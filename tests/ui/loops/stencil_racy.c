@@ -1,0 +1,37 @@
+// A loop reads one element beyond its half, which is written meanwhile.
+// flags: -O2
+// expect: data-race global=from op=read,write lines=A,B
+#include "start.h"
+
+#define N 1000
+// Nothing that the compiler knows.
+volatile long many = N;
+double from[N + 2], to[N + 2];
+
+__attribute__((noinline)) static void smooth(double *restrict out, const double *restrict in, long begin, long end)
+{
+    for (long i = begin; i < end; i++)
+        out[i] = (in[i - 1] + in[i] + in[i + 1]) / 3; // A
+}
+
+void *first(void *arg)
+{
+    (void)arg;
+    smooth(to, from, 1, many / 2);
+    hidden_pass();
+    return 0;
+}
+
+void *second(void *arg)
+{
+    (void)arg;
+    hidden_reach(1);
+    from[N / 2] = 1; // B
+    return 0;
+}
+
+int main(void)
+{
+    both(first, second);
+    return 0;
+}
