@@ -12,7 +12,7 @@ BROWSER  := command -v chromium >/dev/null || command -v chromium-browser >/dev/
 
 .DEFAULT_GOAL := build
 .PHONY: help build demo install uninstall test check format lint tests-build unit fuzz ui ui-rust self-check docs
-.PHONY: bench bench-quick bench-gpu real-programs rust-suites kills soak setup clean
+.PHONY: bench bench-quick bench-gpu real-programs rust-suites kills soak soak-rust setup clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -112,8 +112,12 @@ kills: build ## SIGKILL to programs that record, and to their checkers, 200 time
 rust-suites: build ## the test suites of rayon, crossbeam, parking_lot, dashmap, flume and tokio under cargo deadheat
 	scripts/rust-suites.sh $(DEADHEAT)
 
-soak: build ## ten minutes of threads, locks and malloc with flat memory
+soak: build soak-rust ## ten minutes of threads, locks and malloc with flat memory, and soak-rust
 	$(BENCH) soak --tools deadheat
+
+
+soak-rust: ## the Rust programs in tests/rust, right and racy, 20 times each
+	DEADHEAT_RUNS=20 $(MAKE) --no-print-directory ui-rust
 
 clean: ## remove what was built
 	cargo clean

@@ -3,18 +3,19 @@
 //!     DEADHEAT_BIN=path/to/deadheat cargo test -p deadheat-tests --test ui_cargo
 #![forbid(unsafe_code)]
 
+#[path = "ui_cargo/standard.rs"]
+mod standard;
+
 use deadheat_tests::process::{self, Outcome};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 
-/// Two threads and one place; `ORDERED` decides whether the second waits for the first.
+/// Two threads and one place, and nothing that orders them.
 const RACY: &str = r#"
 use std::cell::UnsafeCell;
 struct Shared(UnsafeCell<u64>);
@@ -38,7 +39,7 @@ fn main() -> ExitCode {
         );
         return ExitCode::from(2);
     };
-    let tests: [(&str, Test); 16] = [
+    let tests: [(&str, Test); 18] = [
         (
             "tests and examples in documentation",
             tests_and_documentation,
@@ -53,14 +54,19 @@ fn main() -> ExitCode {
         ("a static C library", static_library),
         ("no project", no_project),
         ("no C compiler", no_compiler),
-        ("no cache", no_cache),
+        ("no cache", standard::no_cache),
+        ("a cache that cannot be written", standard::shared_cache),
+        ("one process is one", one_process),
         ("another processor or C library", other_target),
         ("a program that does not compile", broken),
         ("cargo-deadheat as cargo starts it", as_cargo_starts_it),
-        ("clean", clean),
+        ("clean", standard::clean),
         ("benchmarks", benchmarks),
-        ("a preparation that is killed, and two at once", killed),
-        ("a standard library without bitcode", no_bitcode),
+        (
+            "a preparation that is killed, and two at once",
+            standard::killed,
+        ),
+        ("a standard library without bitcode", standard::no_bitcode),
     ];
     let trials = tests.into_iter().map(|(name, test)| {
         let deadheat = deadheat.clone();
@@ -176,13 +182,19 @@ fn tests_and_documentation(project: &Project) -> Result<(), Failed> {
 
 fn hard_profile(project: &Project) -> Result<(), Failed> {
     project
-        .manifest("[profile.release]\nlto = \"fat\"\npanic = \"abort\"\nstrip = true\ncodegen-units = 1\n")?
+        .manifest("[profile.release]\nlto = \"fat\"\npanic = \"abort\"\nstrip = true\nsplit-debuginfo = \"packed\"\ncodegen-units = 1\n")?
         .write("src/main.rs", &format!("{RACY}\nfn main() {{ race(); println!(\"done\") }}\n"))?;
     let ended = project.run(project.command(&["run", "--release"]))?;
     expect(
         &ended,
         1,
-        &["done", "small::touch", "src/main.rs:7", "1 data race"],
+        &[
+            "done",
+            "small::touch",
+            "src/main.rs:7",
+            "small::PLACE",
+            "1 data race",
+        ],
     )
 }
 
@@ -334,31 +346,16 @@ fn no_compiler(project: &Project) -> Result<(), Failed> {
     )
 }
 
-/// Neither cache can be written; a private folder below TMPDIR serves.
-fn no_cache(project: &Project) -> Result<(), Failed> {
+fn one_process(project: &Project) -> Result<(), Failed> {
     project
         .manifest("")?
-        .write("src/main.rs", "fn main() { println!(\"ran\") }\n")?;
-    let temporary = project.dir.join("tmp");
-    fs::create_dir(&temporary)?;
-    let home = std::env::var_os("HOME")
-        .map(PathBuf::from)
-        .unwrap_or_default();
-    let mut command = project.command(&["run"]);
-    for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
-        command.env(
-            name,
-            std::env::var_os(name).map_or_else(|| home.join(folder), PathBuf::from),
-        );
-    }
-    command
-        .env("XDG_CACHE_HOME", "/proc/none")
-        .env("HOME", "/proc/none")
-        .env("TMPDIR", &temporary);
+        .write("src/main.rs", "fn main() {}\n")?;
+    let ended = project.run(project.command(&["run"]))?;
+    expect(&ended, 0, &["1 process with Deadheat's runtime took part"])?;
     expect(
-        &project.run(command)?,
+        &project.run(project.command(&["--version"]))?,
         0,
-        &["no cache folder can be written", "ran", "nothing found"],
+        &["deadheat 0."],
     )
 }
 
@@ -411,147 +408,4 @@ fn benchmarks(project: &Project) -> Result<(), Failed> {
         1,
         &["measured", "small::touch", "1 data race"],
     )
-}
-
-/// The first run is killed as soon as it has begun; two more at once then make one library, and both use it.
-fn killed(project: &Project) -> Result<(), Failed> {
-    project
-        .manifest("")?
-        .write("src/main.rs", "fn main() { println!(\"ran\") }\n")?;
-    let cache = project.dir.join("cache");
-    let command = |target: &str| {
-        let mut command = project.command(&["run", "--target-dir", target]);
-        command.env("XDG_CACHE_HOME", &cache).process_group(0);
-        command
-    };
-    let names = || -> Vec<String> {
-        fs::read_dir(cache.join("deadheat"))
-            .into_iter()
-            .flatten()
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .filter(|name| name.starts_with("std-") && !name.ends_with(".lock"))
-            .collect()
-    };
-    let mut first = command("first").stderr(Stdio::null()).spawn()?;
-    while !names().iter().any(|name| name.ends_with(".new")) {
-        if let Some(status) = first.try_wait()? {
-            return Err(format!("ended with {status} before it was killed").into());
-        }
-        std::thread::yield_now();
-    }
-    let group = rustix::process::Pid::from_child(&first);
-    rustix::process::kill_process_group(group, rustix::process::Signal::KILL)?;
-    first.wait()?;
-    if names().iter().any(|name| !name.ends_with(".new")) {
-        return Err(format!("half a library has the name of a whole one: {:?}", names()).into());
-    }
-    let both: Vec<_> = ["second", "third"]
-        .into_iter()
-        .map(|target| {
-            let dir = project.dir.join(target);
-            fs::create_dir(&dir)?;
-            let command = command(target);
-            Ok(std::thread::spawn(move || {
-                process::run(command, &dir, "output", None, Duration::from_secs(300))
-            }))
-        })
-        .collect::<Result<_, Failed>>()?;
-    for thread in both {
-        let ended = thread
-            .join()
-            .map_err(|_| "the thread that waits panicked")??;
-        expect(&ended, 0, &["ran", "nothing found"])?;
-    }
-    match names()[..] {
-        [ref one] if !one.ends_with(".new") => Ok(()),
-        ref other => Err(format!("not one whole library: {other:?}").into()),
-    }
-}
-
-/// A toolchain whose rlibs have had their bitcode renamed away: a program still runs, its race is found, and the report
-/// says what is not seen.
-fn no_bitcode(project: &Project) -> Result<(), Failed> {
-    let main = format!(
-        "{RACY}\nfn main() {{ if std::env::args().len() > 1 {{ race() }} println!(\"done\") }}\n"
-    );
-    project.manifest("")?.write("src/main.rs", &main)?;
-    let asked = Command::new("rustc")
-        .args(["--print", "sysroot"])
-        .output()?;
-    let real = PathBuf::from(String::from_utf8_lossy(&asked.stdout).trim_end());
-    let copy = project.dir.join("sysroot");
-    mirror_without_bitcode(&real, &copy, &["lib", "rustlib", TRIPLE, "lib"])?;
-    let rustc = project.dir.join("rustc");
-    fs::write(
-        &rustc,
-        format!(
-            "#!/bin/sh\nexec '{}' --sysroot='{}' \"$@\"\n",
-            real.join("bin/rustc").display(),
-            copy.display()
-        ),
-    )?;
-    fs::set_permissions(&rustc, fs::Permissions::from_mode(0o755))?;
-    let run = |args: &[&str]| {
-        let mut command = project.command(args);
-        command.env("RUSTC", &rustc);
-        project.run(command)
-    };
-    let said = "standard library comes without bitcode";
-    expect(&run(&["run"])?, 0, &["done", "nothing found", said])?;
-    expect(
-        &run(&["run", "--", "x"])?,
-        1,
-        &["done", "small::touch", "1 data race", said],
-    )
-}
-
-fn mirror_without_bitcode(real: &Path, copy: &Path, path: &[&str]) -> Result<(), Failed> {
-    fs::create_dir_all(copy)?;
-    for entry in fs::read_dir(real)? {
-        let from = entry?.path();
-        let name = from.file_name().unwrap_or_default();
-        let to = copy.join(name);
-        match path.split_first() {
-            Some((next, rest)) if name == *next => mirror_without_bitcode(&from, &to, rest)?,
-            None if from.extension().is_some_and(|end| end == "rlib") => {
-                let mut data = fs::read(&from)?;
-                let (old, new) = (b".llvmbc\0", b".hidden\0");
-                let mut at = 0;
-                while let Some(found) = data[at..].windows(8).position(|part| part == old) {
-                    at += found;
-                    data[at..at + 8].copy_from_slice(new);
-                }
-                fs::write(&to, data)?;
-            }
-            _ => std::os::unix::fs::symlink(&from, &to)?,
-        }
-    }
-    Ok(())
-}
-
-fn clean(project: &Project) -> Result<(), Failed> {
-    project
-        .manifest("")?
-        .write("src/main.rs", "fn main() {}\n")?;
-    let cache = project.dir.join("cache");
-    for name in ["std-0123", "std-0123.new", "rt-keep"] {
-        fs::create_dir_all(cache.join("deadheat").join(name))?;
-    }
-    fs::create_dir_all(project.dir.join("target/deadheat/debug"))?;
-    let mut command = project.command(&["clean"]);
-    command.env("XDG_CACHE_HOME", &cache);
-    expect(
-        &project.run(command)?,
-        0,
-        &["prepared: 1", "target/deadheat"],
-    )?;
-    let left = |name: &str| cache.join("deadheat").join(name).exists();
-    if left("std-0123")
-        || left("std-0123.new")
-        || !left("rt-keep")
-        || project.dir.join("target/deadheat").exists()
-    {
-        return Err("clean left something or took too much".into());
-    }
-    Ok(())
 }

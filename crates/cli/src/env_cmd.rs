@@ -23,11 +23,7 @@ pub fn main(args: &[OsString]) -> Result<ExitCode> {
         ))
         .next("deadheat env --shell, --cmake or --meson"));
     }
-    let dir = links::folder()?;
-    let (cc, cxx) = (
-        links::make(&dir, "deadheat-cc")?,
-        links::make(&dir, "deadheat-c++")?,
-    );
+    let [cc, cxx] = links::make(["deadheat-cc", "deadheat-c++"])?;
     let (cc, cxx) = (cc.display(), cxx.display());
     let text = match parsed.own.last().map(|(name, _)| *name) {
         Some("--cmake") => format!(

@@ -149,6 +149,15 @@ pub fn temporary() -> PathBuf {
     env::temp_dir().join(format!("deadheat-{}", nix::unistd::Uid::effective()))
 }
 
+/// Deadheat's folders in the caches, best first; some may not be there, or not be writable.
+#[must_use]
+pub fn folders() -> Vec<PathBuf> {
+    caches()
+        .into_iter()
+        .map(|base| base.join("deadheat"))
+        .collect()
+}
+
 /// The cache folders to try, best first.
 fn caches() -> Vec<PathBuf> {
     let named = |name: &str| {

@@ -31,8 +31,15 @@ pub struct Instrumented {
 ///
 /// - `lto`, `linker-plugin-lto`: the prepared standard library has no bitcode any more, and needs none;
 /// - `strip`: a report without functions and lines helps nobody;
+/// - `split-debuginfo`: variables are named from what is in the program itself;
 /// - `prefer-dynamic`: the shared standard library is the one that was not instrumented.
-const DROPPED: [&str; 4] = ["lto", "linker-plugin-lto", "strip", "prefer-dynamic"];
+const DROPPED: [&str; 5] = [
+    "lto",
+    "linker-plugin-lto",
+    "strip",
+    "split-debuginfo",
+    "prefer-dynamic",
+];
 
 /// The arguments for a crate that is to be checked; none if this one is not.
 #[must_use]
@@ -182,7 +189,7 @@ mod tests {
     #[test]
     fn what_stands_against_it_is_dropped() {
         check(
-            "-C lto=fat -Clto -C linker-plugin-lto -C strip=debuginfo --codegen=prefer-dynamic -C opt-level=3 --target t",
+            "-C lto=fat -Clto -C linker-plugin-lto -C strip=debuginfo -Csplit-debuginfo=packed --codegen=prefer-dynamic -C opt-level=3 --target t",
             "-C opt-level=3 --target t + -Cdebuginfo=1 -Clinker=/l",
         );
         check(

@@ -62,7 +62,8 @@ pub enum Progress {
     Done(u64, u64),
 }
 
-/// Prepares the standard library for a target below `cache`, unless that was done before.
+/// Prepares the standard library for a target below `cache`, unless one of `places` has it already, as a cache that
+/// came with the machine and cannot be written may.
 ///
 /// `worker` makes the command that instruments one rlib with an LLVM (`llvm`, `from`, `to`). Where LLVM cannot do it, the
 /// library is used as it is.
@@ -70,6 +71,7 @@ pub fn prepare(
     toolchain: &Toolchain,
     target: &str,
     cache: &Path,
+    places: &[PathBuf],
     worker: &(dyn Fn(&Path, &Path, &Path) -> Command + Sync),
     tell: &mut dyn FnMut(Progress),
 ) -> Result<Prepared> {
@@ -95,10 +97,14 @@ pub fn prepare(
         let why = "this toolchain's standard library comes without bitcode";
         return as_shipped(name, why, cache, &data);
     }
-    let place = cache.join(format!("std-{name}"));
-    if let Some(found) = kept(&place, &name) {
+    let folder = format!("std-{name}");
+    if let Some(found) = places
+        .iter()
+        .find_map(|place| kept(&place.join(&folder), &name))
+    {
         return Ok(found);
     }
+    let place = cache.join(folder);
     fs::create_dir_all(cache).map_err(|error| Error::at(cache, "make the folder", &error))?;
     let lock = lock(&cache.join(format!("std-{name}.lock")), tell)?;
     if let Some(found) = kept(&place, &name) {
@@ -424,7 +430,7 @@ mod tests {
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    let made = prepare(&toolchain, TARGET, &cache, &worker, &mut |_| ())
+                    let made = prepare(&toolchain, TARGET, &cache, &[], &worker, &mut |_| ())
                         .expect("prepares");
                     let sysroot = made.sysroot.expect("has one");
                     let libraries = sysroot.join("lib/rustlib").join(TARGET).join("lib");
@@ -443,11 +449,27 @@ mod tests {
     }
 
     #[test]
+    fn one_that_another_place_has_is_used() {
+        let (toolchain, base) = toolchain("elsewhere");
+        let shared = base.join("shared");
+        let first =
+            prepare(&toolchain, TARGET, &shared, &[], &copy, &mut |_| ()).expect("prepares");
+        let never = |_: &Path, _: &Path, _: &Path| Command::new("false");
+        let own = base.join("own");
+        let places = [own.clone(), shared];
+        let second =
+            prepare(&toolchain, TARGET, &own, &places, &never, &mut |_| ()).expect("finds");
+        assert_eq!(first, second);
+        assert!(!own.exists(), "nothing was made");
+        fs::remove_dir_all(&base).expect("cleans up");
+    }
+
+    #[test]
     fn a_failed_or_killed_preparation_leaves_nothing_broken() {
         let (toolchain, base) = toolchain("killed");
         let cache = base.join("cache");
         let broken = |_: &Path, _: &Path, _: &Path| Command::new("false");
-        let failed = prepare(&toolchain, TARGET, &cache, &broken, &mut |_| ());
+        let failed = prepare(&toolchain, TARGET, &cache, &[], &broken, &mut |_| ());
         assert!(failed.is_err_and(|error| error.what.contains("cannot instrument")));
         // What a killed one leaves: the folder beside, half full.
         let name = name(
@@ -457,7 +479,7 @@ mod tests {
         )
         .expect("has one");
         fs::create_dir_all(cache.join(format!("std-{name}.new/lib"))).expect("a folder");
-        let made = prepare(&toolchain, TARGET, &cache, &copy, &mut |_| ()).expect("prepares");
+        let made = prepare(&toolchain, TARGET, &cache, &[], &copy, &mut |_| ()).expect("prepares");
         assert_eq!(made.sysroot, Some(cache.join(format!("std-{name}"))));
         assert!(!cache.join(format!("std-{name}.new")).exists());
         fs::remove_dir_all(&base).expect("cleans up");
@@ -467,14 +489,15 @@ mod tests {
     fn a_changed_toolchain_is_prepared_anew() {
         let (toolchain, base) = toolchain("changed");
         let cache = base.join("cache");
-        let first = prepare(&toolchain, TARGET, &cache, &copy, &mut |_| ()).expect("prepares");
+        let first = prepare(&toolchain, TARGET, &cache, &[], &copy, &mut |_| ()).expect("prepares");
         let core = toolchain.libraries(TARGET).join("libcore-1.rlib");
         let other = archive::write(&[Member {
             name: b"lib.rmeta".to_vec(),
             data: b"other".to_vec(),
         }]);
         fs::write(core, other).expect("writes");
-        let second = prepare(&toolchain, TARGET, &cache, &copy, &mut |_| ()).expect("prepares");
+        let second =
+            prepare(&toolchain, TARGET, &cache, &[], &copy, &mut |_| ()).expect("prepares");
         assert_ne!(first.name, second.name);
         assert_eq!(clean(&cache).expect("cleans"), 2);
         fs::remove_dir_all(&base).expect("cleans up");
@@ -489,7 +512,7 @@ mod tests {
             command.args(["-c", &format!("echo too new >&2; exit {REFUSED}")]);
             command
         };
-        let made = prepare(&toolchain, TARGET, &cache, &refuse, &mut |_| ()).expect("goes on");
+        let made = prepare(&toolchain, TARGET, &cache, &[], &refuse, &mut |_| ()).expect("goes on");
         assert_eq!(made.sysroot, None);
         assert!(made.unseen[0].contains("(too new)"), "{:?}", made.unseen);
         assert_eq!(clean(&cache).expect("cleans"), 0, "nothing is left of it");
@@ -500,14 +523,22 @@ mod tests {
     fn without_an_llvm_the_library_is_used_as_it_is() {
         let (toolchain, base) = toolchain("shipped");
         fs::remove_file(toolchain.sysroot.join("lib").join(LLVM)).expect("removes");
-        let made =
-            prepare(&toolchain, TARGET, &base.join("cache"), &copy, &mut |_| ()).expect("goes on");
+        let made = prepare(
+            &toolchain,
+            TARGET,
+            &base.join("cache"),
+            &[],
+            &copy,
+            &mut |_| (),
+        )
+        .expect("goes on");
         assert_eq!(made.sysroot, None);
         assert!(made.unseen[0].contains("not followed"), "{:?}", made.unseen);
         let missing = prepare(
             &toolchain,
             "x86_64-other-linux-gnu",
             &base,
+            &[],
             &copy,
             &mut |_| (),
         );

@@ -47,6 +47,13 @@ const ONLY_BUILD: &[&str] = &[
 /// Runs `deadheat cargo ARGS`, which is what `cargo deadheat ARGS` comes down to.
 pub fn main(args: &[OsString]) -> Result<ExitCode> {
     let command = options::command("cargo").unwrap_or(&options::COMMANDS[0]);
+    if args
+        .first()
+        .is_some_and(|word| word == "--version" || word == "-V")
+    {
+        crate::print(&crate::docs::version())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let parsed = flags::parse(command, args, FlagsEnd::FirstWord)?;
     let Some(word) = parsed.rest.first().filter(|_| !parsed.help) else {
         crate::print(&crate::docs::command_help(command))?;
@@ -276,14 +283,19 @@ fn check_linker() -> Result<()> {
 }
 
 fn roles() -> Result<Roles> {
-    let dir = links::folder()?;
-    let make = |name: &str| links::make(&dir, name);
+    let [rustc, rustdoc, linker, cc, cxx] = links::make([
+        "deadheat-rustc",
+        "deadheat-rustdoc",
+        roles::LINKER,
+        "deadheat-target-cc",
+        "deadheat-target-c++",
+    ])?;
     Ok(Roles {
-        rustc: make("deadheat-rustc")?,
-        rustdoc: make("deadheat-rustdoc")?,
-        linker: make(roles::LINKER)?,
-        cc: make("deadheat-target-cc")?,
-        cxx: make("deadheat-target-c++")?,
+        rustc,
+        rustdoc,
+        linker,
+        cc,
+        cxx,
     })
 }
 

@@ -27,15 +27,21 @@ pub fn prepare(toolchain: &Toolchain, target: &str, settings: &Settings) -> Resu
     };
     let mut bar = Bar::new(toolchain, settings.on(Key::Quiet));
     let mut refused = None;
-    for cache in places()? {
-        match prepare::prepare(toolchain, target, &cache, &worker, &mut |progress| {
-            bar.show(progress)
-        }) {
+    let places = places()?;
+    for cache in &places {
+        match prepare::prepare(
+            toolchain,
+            target,
+            cache,
+            &places,
+            &worker,
+            &mut |progress| bar.show(progress),
+        ) {
             Ok(prepared) => {
                 bar.end();
                 return Ok(prepared);
             }
-            Err(error) if writable(&cache) => return Err(error.into()),
+            Err(error) if writable(cache) => return Err(error.into()),
             Err(error) => {
                 refused.get_or_insert(error);
             }
@@ -66,25 +72,30 @@ pub fn work(args: &[std::ffi::OsString]) -> Result<ExitCode> {
 /// Removes all that was prepared.
 pub fn clean() -> Result<usize> {
     let mut count = 0;
-    for place in places()? {
+    for place in written()? {
         count += prepare::clean(&place)?;
     }
     Ok(count)
 }
 
-/// Where it may be kept: beside the unpacked runtime, or in the private folder that serves where there is no cache.
+/// Where it may be: in a cache that cannot be written, in the one that has the runtime, or in the private folder that
+/// serves where there is no cache.
 fn places() -> Result<Vec<PathBuf>> {
+    let own = written()?;
+    let unwritable = unpack::folders()
+        .into_iter()
+        .take_while(|folder| !own.contains(folder));
+    Ok(unwritable.chain(own.clone()).collect())
+}
+
+/// Those of them in which this user can make and remove one.
+fn written() -> Result<Vec<PathBuf>> {
     let runtime = unpack::runtime()?;
     let beside = runtime.dir().parent().map(Path::to_owned);
-    let temporary = unpack::temporary();
-    Ok(beside
-        .into_iter()
-        .chain(
-            [temporary]
-                .into_iter()
-                .filter(|dir| unpack::private_dir(dir).is_ok()),
-        )
-        .collect())
+    let temporary = Some(unpack::temporary()).filter(|dir| unpack::private_dir(dir).is_ok());
+    let mut own: Vec<PathBuf> = beside.into_iter().chain(temporary).collect();
+    own.dedup();
+    Ok(own)
 }
 
 fn writable(dir: &Path) -> bool {
