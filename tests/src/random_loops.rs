@@ -42,14 +42,16 @@ struct Drawn {
 
 fn draw(number: u64) -> Drawn {
     let mut dice = Dice(number);
-    let mut text = String::from("#include \"start.h\"\nvolatile long sink, zero;\n");
+    let mut text = String::from(
+        "#include \"start.h\"\nvolatile long sink, zero;\n#define put(T, x) (*(volatile T *)&x = 1)\n",
+    );
     let mut calls = String::new();
     let mut other = Vec::new();
     for k in 0..LOOPS {
         let kind = dice.pick(&["unsigned char", "short", "int", "long", "double"]);
         let (from, to) = (dice.roll(30) as i64 + 3, dice.roll(80) as i64 + 10);
         let step = dice.pick(&[1, 1, 1, 1, 2, 2, 3, 4]);
-        let near = dice.roll(4) as i64 - 1;
+        let near = dice.pick(&[-1, 1, 2]);
         let head = match dice.roll(3) {
             0 => format!("for (long i = to - 1; i >= from; i -= {step})"),
             1 => format!("for (long i = from; i < to; i += {step})"),
@@ -90,11 +92,11 @@ fn draw(number: u64) -> Drawn {
         let _ = writeln!(calls, "    loop{k}(data{k}, {from} + zero, {to} + zero);");
         let free: String = (0..ELEMENTS)
             .filter(|i| !touched.contains(i))
-            .map(|i| format!(" data{k}[{i}] = 1;"))
+            .map(|i| format!(" put({kind}, data{k}[{i}]);"))
             .collect();
         let list: Vec<i64> = touched.into_iter().collect();
         let race = (!list.is_empty()).then(|| dice.pick(&list));
-        other.push((free, race.map(|i| format!(" data{k}[{i}] = 2;"))));
+        other.push((free, race.map(|i| format!(" put({kind}, data{k}[{i}]);"))));
     }
     text.push_str("void *first(void *arg)\n{\n");
     text.push_str(&calls);

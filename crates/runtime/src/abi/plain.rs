@@ -577,17 +577,38 @@ fn touch_of(how: usize) -> (Touch, u64) {
 }
 
 extern "C" fn touch_range(addr: usize, bytes: usize, how: usize, pc: u64) {
-    if let Some(s) = tls::me() {
-        let (touch, size) = touch_of(how);
-        access::touch_all(&RT, s, addr, bytes, touch, Place::new(pc, touch, size));
+    let (touch, size) = touch_of(how);
+    match tls::me() {
+        Some(s) if !s.recording() => {
+            access::touch_all(&RT, s, addr, bytes, touch, Place::new(pc, touch, size));
+        }
+        _ => record_each(addr, bytes / size as usize, size as isize, how, pc),
     }
 }
 
 extern "C" fn touch_strided(addr: usize, count: usize, stride: isize, how: usize, pc: u64) {
-    if let Some(s) = tls::me() {
-        let (touch, size) = touch_of(how);
-        let place = Place::new(pc, touch, size);
-        access::touch_strided(&RT, s, addr, count, stride, size as usize, touch, place);
+    let (touch, size) = touch_of(how);
+    match tls::me() {
+        Some(s) if !s.recording() => {
+            let place = Place::new(pc, touch, size);
+            access::touch_strided(&RT, s, addr, count, stride, size as usize, touch, place);
+        }
+        _ => record_each(addr, count, stride, how, pc),
+    }
+}
+
+/// A program that records has a short way for each access, and tells its size.
+fn record_each(addr: usize, count: usize, stride: isize, how: usize, pc: u64) {
+    let (touch, size) = touch_of(how);
+    for turn in 0..count {
+        let at = addr.wrapping_add_signed(stride.wrapping_mul(turn as isize));
+        // SAFETY: the program is about to touch this memory.
+        unsafe {
+            match touch {
+                Touch::Write => hook::write(at, pc, size as usize),
+                _ => hook::read(at, pc, size as usize),
+            }
+        }
     }
 }
 
