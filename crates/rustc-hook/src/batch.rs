@@ -365,7 +365,15 @@ impl<'a> Loop<'a> {
             }
             let mut length = 0;
             let name = (llvm.name_of)(callee, &mut length);
-            Some(called(core::slice::from_raw_parts(name.cast(), length)))
+            let name = core::slice::from_raw_parts(name.cast(), length);
+            let ranges: [&[u8]; 2] = [b"__tsan_read_range", b"__tsan_write_range"];
+            Some(match ranges.iter().position(|range| *range == name) {
+                None => called(name),
+                Some(writes) => match self.number((llvm.operand)(instruction, 1)) {
+                    Some(size @ 1..=255) => Called::Hook(size, writes == 1),
+                    _ => Called::Other,
+                },
+            })
         }
     }
 
