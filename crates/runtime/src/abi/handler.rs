@@ -5,7 +5,7 @@
 //! the program listens to what the checker says and calls the handler, and `__tsan_on_report` likewise.
 
 use core::ffi::{c_char, c_int, c_void};
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use std_alloc::vec::Vec;
 
@@ -38,6 +38,8 @@ static ASKED: AtomicBool = AtomicBool::new(false);
 static LISTENING: AtomicBool = AtomicBool::new(false);
 /// One question and its answer at a time.
 static TURN: Locked<()> = Locked::new(());
+/// The thread that runs the handler, and has the turn meanwhile; 0 if none does.
+static TELLING: AtomicU32 = AtomicU32::new(0);
 
 /// # Safety
 /// The handler must be a function that can be called with `data` from any thread, for as long as it is registered.
@@ -66,9 +68,15 @@ pub fn listening() -> bool {
     LISTENING.load(Ordering::Acquire)
 }
 
-/// The right to ask the collector, until it is dropped.
-pub fn turn() -> Held<'static, ()> {
-    TURN.lock()
+/// The right to ask the collector, until it is dropped. Who runs the handler has it already: it may end the program, or
+/// find something itself.
+pub fn turn() -> Option<Held<'static, ()>> {
+    (!is_telling()).then(|| TURN.lock())
+}
+
+/// Does this thread run the handler?
+fn is_telling() -> bool {
+    TELLING.load(Ordering::Relaxed) == sys::gettid()
 }
 
 /// Asks the collector to answer, before the first finding that is to be answered.
@@ -83,10 +91,13 @@ pub fn told(rt: &Runtime, id: u32, kind: &str) -> bool {
     let answer = rt.stream.answer();
     match answer.split_first() {
         Some((b's', _)) => false,
+        // What happens in the handler is reported, and not told to it again.
+        Some((b'r', _)) if is_telling() => true,
         Some((b'r', rest)) => {
             tell(rest);
             true
         }
+        _ if is_telling() => true,
         _ => {
             // Nobody explains: the kind must do.
             let mut line = Json::new();
@@ -127,7 +138,9 @@ fn tell(answer: &[u8]) {
     };
     // SAFETY: only `__deadheat_on_finding` stores here, and it stores a handler.
     let handler = unsafe { core::mem::transmute::<usize, Handler>(handler) };
+    TELLING.store(sys::gettid(), Ordering::Relaxed);
     handler(&finding, DATA.load(Ordering::SeqCst));
+    TELLING.store(0, Ordering::Relaxed);
 }
 
 /// In a program that only records: starts the thread that listens, unless it is there. To be called outside of the runtime.
@@ -199,6 +212,7 @@ extern "C" fn listen(_: *mut c_void) -> *mut c_void {
 pub fn became_child() {
     // SAFETY: whoever had the turn is a thread of the parent.
     unsafe { TURN.force_unlock() };
+    TELLING.store(0, Ordering::Relaxed);
     HANDLER.store(0, Ordering::SeqCst);
     ASKED.store(false, Ordering::Release);
     LISTENING.store(false, Ordering::Release);
