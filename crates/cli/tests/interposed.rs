@@ -32,7 +32,7 @@ fn argued() -> BTreeSet<String> {
 
 #[test]
 fn every_function_that_threadsanitizer_watches_is_watched_or_argued() {
-    let folder = Folder::new("interposed");
+    let folder = Folder::new("watched-functions");
     folder.file("main.c", "int main(void) { return 0; }\n");
     folder.succeed("cc --compiler clang-19 main.c -o prog");
     let ours: BTreeSet<String> = symbols(&folder, "prog").into_iter().collect();
