@@ -60,14 +60,14 @@ format: ## compare the formatting with rustfmt's
 	cargo fmt --all --check
 	cargo fmt --manifest-path $(RUNTIME) --check
 	cargo fmt --manifest-path crates/trace/fuzz/Cargo.toml --check
-	cargo fmt --manifest-path crates/rustc-hook/Cargo.toml --check
+	cargo fmt --manifest-path crates/compiler-hook/Cargo.toml --check
 
 lint: ## clippy in every shape of the code, warnings denied
 	$(TESTING) cargo clippy --workspace --all-targets --locked -- -D warnings
 	$(TESTING) cargo clippy -p deadheat-runtime --features export --locked -- -D warnings
 	$(TESTING) cargo clippy -p deadheat-runtime --features export,wrap --locked -- -D warnings
 	$(TESTING) cargo clippy --manifest-path $(RUNTIME) --target-dir $(TARGET)/runtime/lint --locked -- -D warnings
-	cargo clippy --manifest-path crates/rustc-hook/Cargo.toml --target-dir $(TARGET)/runtime/lint --release --locked -- -D warnings
+	cargo clippy --manifest-path crates/compiler-hook/Cargo.toml --target-dir $(TARGET)/runtime/lint --release --locked -- -D warnings
 
 # Always the whole workspace, so that every crate is compiled once, with one set of features.
 tests-build: ## compile all tests, and the command and the runtime that they use

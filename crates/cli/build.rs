@@ -26,7 +26,7 @@ const LIBRARIES: [&str; 4] = [
     "libdeadheat_rt.a",
     "libdeadheat_rt.so",
     "libdeadheat_rt_wrap.a",
-    "libdeadheat_rustc.so",
+    "libdeadheat_compiler.so",
 ];
 
 /// Stands in for CUDA's runtime library.
@@ -135,7 +135,7 @@ fn build(out: &Path) {
         "detect",
         "model",
         "order",
-        "rustc-hook",
+        "compiler-hook",
     ];
     for name in runtime.iter().chain(gpu) {
         for part in ["src", "Cargo.toml", "build.rs", "Cargo.lock"] {
@@ -152,7 +152,7 @@ fn build(out: &Path) {
     let first = cargo(&manifest, &plain, &["build"]);
     let static_only = ["rustc", "--crate-type", "staticlib", "--features", "wrap"];
     let second = cargo(&manifest, &wrap, &static_only);
-    let hook = crates.join("rustc-hook/Cargo.toml");
+    let hook = crates.join("compiler-hook/Cargo.toml");
     let third = cargo(&hook, &shared.join("hook"), &["build"]);
     let mut children = vec![first, second, third];
     if whole {

@@ -306,16 +306,43 @@ pub fn check(
     include: &Path,
     folder: &Path,
 ) -> Result<(), String> {
+    let drawn = draw(family, number);
+    let source = Source {
+        text: &drawn.source,
+        level: "-O1",
+        options: "lock-order=off",
+    };
+    findings(deadheat, &source, compiler, include, folder, |seen| {
+        judge(&drawn, seen)
+    })
+}
+
+/// A drawn program, how far it is optimized, and the options that it runs with.
+pub(crate) struct Source<'a> {
+    pub text: &'a str,
+    pub level: &'a str,
+    pub options: &'a str,
+}
+
+/// Builds and runs a drawn program and lets `judge` see its findings. What was made for it stays if that finds something wrong.
+pub(crate) fn findings(
+    deadheat: &Path,
+    source: &Source,
+    compiler: Compiler,
+    include: &Path,
+    folder: &Path,
+    judge: impl FnOnce(&[Seen]) -> Result<(), String>,
+) -> Result<(), String> {
     let text = |error: std::io::Error| format!("{}: {error}", folder.display());
     std::fs::create_dir_all(folder).map_err(text)?;
-    let drawn = draw(family, number);
-    let (source, program) = (folder.join("random.c"), folder.join("program"));
-    std::fs::write(&source, &drawn.source).map_err(text)?;
+    let (file, program) = (folder.join("random.c"), folder.join("program"));
+    std::fs::write(&file, source.text).map_err(text)?;
+    let tool = Tool::Deadheat(deadheat.to_owned());
     compile_file(
-        &Tool::Deadheat(deadheat.to_owned()),
+        &tool,
         compiler,
-        "-O1",
-        &source,
+        source.level,
+        &file,
         include,
         &program,
         folder,
@@ -328,14 +355,14 @@ pub fn check(
         .arg(&program);
     command
         .env_remove("TSAN_OPTIONS")
-        .env("DEADHEAT_OPTIONS", "lock-order=off")
+        .env("DEADHEAT_OPTIONS", source.options)
         .current_dir(folder);
     let outcome = run(command, folder, "run", None, Duration::from_secs(60))?;
     let report = std::fs::read_to_string(&log)
         .map_err(|e| format!("no report: {e}\n{}", tail(&outcome.stderr)))?;
     let report = serde_json::from_str(&report)
         .map_err(|error| format!("the report cannot be read: {error}"))?;
-    judge(&drawn, &from_report(&report))?;
+    judge(&from_report(&report))?;
     std::fs::remove_dir_all(folder).map_err(text)
 }
 

@@ -4,15 +4,12 @@
 //! array one element that some turn has: so each finding must be on a line of the latter kind, and each such line in
 //! one. What is told too much is found as well as what is told too little.
 
-use crate::build::{Tool, compile_file};
 use crate::directive::Compiler;
-use crate::process::{run, tail};
-use crate::seen::{Seen, from_report};
+use crate::random::{Source, findings};
+use crate::seen::Seen;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
-use std::process::Command;
-use std::time::Duration;
 
 const LOOPS: usize = 30;
 const ELEMENTS: i64 = 100;
@@ -125,30 +122,15 @@ pub fn check(
     include: &Path,
     folder: &Path,
 ) -> Result<(), String> {
-    let text = |error: std::io::Error| format!("{}: {error}", folder.display());
-    std::fs::create_dir_all(folder).map_err(text)?;
     let drawn = draw(number);
-    let (source, program) = (folder.join("loops.c"), folder.join("program"));
-    std::fs::write(&source, &drawn.source).map_err(text)?;
-    let tool = Tool::Deadheat(deadheat.to_owned());
-    compile_file(&tool, compiler, "-O2", &source, include, &program, folder)?;
-    let log = folder.join("findings.json");
-    let mut command = Command::new(deadheat);
-    command
-        .args(["run", "--format", "json", "--log"])
-        .arg(&log)
-        .arg(&program);
-    command
-        .env_remove("TSAN_OPTIONS")
-        .env_remove("DEADHEAT_OPTIONS")
-        .current_dir(folder);
-    let outcome = run(command, folder, "run", None, Duration::from_secs(60))?;
-    let report = std::fs::read_to_string(&log)
-        .map_err(|e| format!("no report: {e}\n{}", tail(&outcome.stderr)))?;
-    let report = serde_json::from_str(&report)
-        .map_err(|error| format!("the report cannot be read: {error}"))?;
-    judge(&drawn, &from_report(&report))?;
-    std::fs::remove_dir_all(folder).map_err(text)
+    let source = Source {
+        text: &drawn.source,
+        level: "-O2",
+        options: "",
+    };
+    findings(deadheat, &source, compiler, include, folder, |seen| {
+        judge(&drawn, seen)
+    })
 }
 
 fn judge(drawn: &Drawn, seen: &[Seen]) -> Result<(), String> {

@@ -221,7 +221,7 @@ fn unpack(base: &Path) -> io::Result<Unpacked> {
     Ok(Unpacked {
         archive: dir.join("libdeadheat_rt.a"),
         shared: dir.join("libdeadheat_rt.so"),
-        compiler_hook: dir.join("libdeadheat_rustc.so"),
+        compiler_hook: dir.join("libdeadheat_compiler.so"),
         wrap_archive: dir.join("libdeadheat_rt_wrap.a"),
         wrap_flags: dir.join("wrap.flags"),
         exports: dir.join("exports.list"),

@@ -132,7 +132,7 @@ extremes! {
     8 u64, i64, AtomicU64, AtomicI64: __deadheat_atomic64_fetch_smax __deadheat_atomic64_fetch_smin __deadheat_atomic64_fetch_umax __deadheat_atomic64_fetch_umin;
 }
 
-/// Additions and the like to floating-point numbers, which LLVM's instrumentation leaves out as well: `crates/rustc-hook`
+/// Additions and the like to floating-point numbers, which LLVM's instrumentation leaves out as well: `crates/compiler-hook`
 /// makes calls of them.
 macro_rules! floating {
     ($($size:literal $float:ty, $atomic:ident: $add:ident $sub:ident $max:ident $min:ident;)*) => { $(

@@ -582,7 +582,12 @@ extern "C" fn touch_range(addr: usize, bytes: usize, how: usize, pc: u64) {
         Some(s) if !s.recording() => {
             access::touch_all(&RT, s, addr, bytes, touch, Place::new(pc, touch, size));
         }
-        _ => record_each(addr, bytes / size as usize, size as isize, how, pc),
+        _ => {
+            let end = addr.saturating_add(bytes);
+            for at in (addr..end).step_by(size as usize) {
+                record(at, (end - at).min(size as usize), touch, pc);
+            }
+        }
     }
 }
 
@@ -593,21 +598,22 @@ extern "C" fn touch_strided(addr: usize, count: usize, stride: isize, how: usize
             let place = Place::new(pc, touch, size);
             access::touch_strided(&RT, s, addr, count, stride, size as usize, touch, place);
         }
-        _ => record_each(addr, count, stride, how, pc),
+        _ => {
+            for turn in 0..count {
+                let at = addr.wrapping_add_signed(stride.wrapping_mul(turn as isize));
+                record(at, size as usize, touch, pc);
+            }
+        }
     }
 }
 
 /// A program that records has a short way for each access, and tells its size.
-fn record_each(addr: usize, count: usize, stride: isize, how: usize, pc: u64) {
-    let (touch, size) = touch_of(how);
-    for turn in 0..count {
-        let at = addr.wrapping_add_signed(stride.wrapping_mul(turn as isize));
-        // SAFETY: the program is about to touch this memory.
-        unsafe {
-            match touch {
-                Touch::Write => hook::write(at, pc, size as usize),
-                _ => hook::read(at, pc, size as usize),
-            }
+fn record(addr: usize, size: usize, touch: Touch, pc: u64) {
+    // SAFETY: the program is about to touch this memory.
+    unsafe {
+        match touch {
+            Touch::Write => hook::write(addr, pc, size),
+            _ => hook::read(addr, pc, size),
         }
     }
 }

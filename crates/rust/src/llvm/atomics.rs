@@ -1,7 +1,7 @@
 //! The atomic minimum and maximum, which LLVM's instrumentation leaves out.
 //!
 //! Each `atomicrmw max` and the like becomes a call of a function of Deadheat's runtime that performs the operation and
-//! follows its order. In code that rustc compiles, `crates/rustc-hook` does the same while rustc builds the instruction.
+//! follows its order. In code that rustc compiles, `crates/compiler-hook` does the same while rustc builds the instruction.
 
 use super::api::{Api, Builder, Context, Module, Value};
 use std::ffi::CString;

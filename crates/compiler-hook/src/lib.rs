@@ -105,8 +105,13 @@ macro_rules! llvm {
     };
 }
 
-mod batch;
+mod block;
+mod hooks;
+mod llvm;
+mod loops;
 pub mod pass;
+mod repeats;
+mod wide;
 
 /// Builds the call; none if some function is missing or the operand is of no size that the runtime knows.
 ///

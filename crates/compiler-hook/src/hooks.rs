@@ -1,0 +1,126 @@
+//! The hooks in a block, as instrumentation has put them there.
+
+use crate::Handle;
+use crate::block::{Block, Root};
+use crate::llvm::op;
+
+/// More hooks than this are not looked at in one block.
+pub const MOST: usize = 48;
+
+/// A hook, whose address grows by `stride` in each turn if its block is a loop.
+#[derive(Clone, Copy)]
+pub struct Hook {
+    pub call: Handle,
+    pub place: Handle,
+    /// Its address is `offset` beyond this.
+    pub root: Root,
+    pub offset: i64,
+    pub stride: i64,
+    pub size: i64,
+    pub writes: bool,
+}
+
+impl Hook {
+    pub const NONE: Hook = Hook {
+        call: core::ptr::null_mut(),
+        place: core::ptr::null_mut(),
+        root: Root::NONE,
+        offset: 0,
+        stride: 0,
+        size: 0,
+        writes: false,
+    };
+}
+
+/// What a call is.
+pub enum Called {
+    /// Nothing that matters here.
+    Arithmetic,
+    /// A hook: how many bytes, and whether it writes.
+    Hook(i64, bool),
+    Other,
+}
+
+fn called(name: &[u8]) -> Called {
+    if name.starts_with(b"llvm.") {
+        // Copies are hooks of their own, and what ends a step or a turn has no such name but these.
+        let other: [&[u8]; 6] = [
+            b"llvm.mem",
+            b"llvm.trap",
+            b"llvm.eh.",
+            b"llvm.coro.",
+            b"llvm.experimental.",
+            b"llvm.lifetime.",
+        ];
+        return match other.iter().any(|other| name.starts_with(other)) {
+            true => Called::Other,
+            false => Called::Arithmetic,
+        };
+    }
+    let Some(rest) = name.strip_prefix(b"__tsan_") else {
+        return Called::Other;
+    };
+    let rest = rest.strip_prefix(b"unaligned_").unwrap_or(rest);
+    let (size, writes) = match (rest.strip_prefix(b"read"), rest.strip_prefix(b"write")) {
+        (Some(size), _) => (size, false),
+        (_, Some(size)) => (size, true),
+        _ => return Called::Other,
+    };
+    match size {
+        b"1" => Called::Hook(1, writes),
+        b"2" => Called::Hook(2, writes),
+        b"4" => Called::Hook(4, writes),
+        b"8" => Called::Hook(8, writes),
+        b"16" => Called::Hook(16, writes),
+        _ => Called::Other,
+    }
+}
+
+impl Block<'_> {
+    /// What an instruction calls, if it is a call.
+    pub unsafe fn called(&self, instruction: Handle) -> Option<Called> {
+        let llvm = self.llvm;
+        // SAFETY: an instruction of the function.
+        unsafe {
+            match (llvm.opcode)(instruction) {
+                op::CALL => {}
+                // A call that may throw, or go elsewhere.
+                op::INVOKE | op::CALL_BRANCH => return Some(Called::Other),
+                _ => return None,
+            }
+            let callee = (llvm.called)(instruction);
+            if (llvm.as_function)(callee).is_null() {
+                return Some(Called::Other);
+            }
+            let mut length = 0;
+            let name = (llvm.name_of)(callee, &mut length);
+            let name = core::slice::from_raw_parts(name.cast(), length);
+            let ranges: [&[u8]; 2] = [b"__tsan_read_range", b"__tsan_write_range"];
+            Some(match ranges.iter().position(|range| *range == name) {
+                None => called(name),
+                Some(writes) => match self.number((llvm.operand)(instruction, 1)) {
+                    Some(size @ 1..=255) => Called::Hook(size, writes == 1),
+                    _ => Called::Other,
+                },
+            })
+        }
+    }
+
+    /// The hook that a call is.
+    pub unsafe fn hook(&self, call: Handle, size: i64, writes: bool) -> Hook {
+        // SAFETY: a call of a hook, which has its place first.
+        unsafe {
+            let place = (self.llvm.operand)(call, 0);
+            let (root, offset) = self.root(place);
+            Hook {
+                call,
+                place,
+                root,
+                offset,
+                stride: 0,
+                size,
+                writes,
+            }
+        }
+    }
+}
