@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Time and memory of small Rust programs: native, under Deadheat, and under rustc's own ThreadSanitizer with the same
-# standard library that Deadheat prepared (`-Zsanitizer=thread`, on stable by RUSTC_BOOTSTRAP).
+# standard library instrumented the same way (`-Zsanitizer=thread`, on stable by RUSTC_BOOTSTRAP).
 #
 #   scripts/bench-rust.sh DEADHEAT [REPEATS]
 #
@@ -22,7 +22,16 @@ export XDG_CACHE_HOME="$work/cache"
 cargo build --release --quiet --manifest-path $manifest
 "$deadheat" cargo build --release --quiet --manifest-path $manifest
 sysroot=$(find "$XDG_CACHE_HOME/deadheat" -maxdepth 1 -type d -name 'std-*' | head -1)
-RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer --sysroot=$sysroot" \
+# The same library for ThreadSanitizer, with LLVM's own hooks: its runtime does not know what Deadheat makes of them.
+real=$(rustc --print sysroot)
+theirs=$work/tsan-std
+rm -rf "$theirs"
+cp -a "$sysroot" "$theirs"
+for rlib in "$theirs/lib/rustlib/$triple/lib"/*.rlib; do
+    [ -L "$rlib" ] || "$deadheat" instrument-rlib "$(ls "$real"/lib/libLLVM.so.*)" "" \
+        "$real/lib/rustlib/$triple/lib/$(basename "$rlib")" "$rlib"
+done
+RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer --sysroot=$theirs" \
     cargo build --release --quiet --target $triple --manifest-path $manifest --target-dir "$work/tsan"
 
 native=$work/release/kernels

@@ -1,14 +1,16 @@
-//! Tells the crate a number that changes with its own source, so that a standard library that an older Deadheat
+//! Tells the crate a number that changes with its own source and that of the library for compilers, so that a standard library that an older Deadheat
 //! prepared is not taken for one of this Deadheat's.
 
 use std::fs;
 use std::path::Path;
 
 fn main() {
-    println!("cargo::rerun-if-changed=src");
     println!("cargo::rerun-if-changed=build.rs");
     let mut hash = 0xcbf2_9ce4_8422_2325;
-    add(Path::new("src"), &mut hash);
+    for dir in ["src", "../compiler-hook/src"] {
+        println!("cargo::rerun-if-changed={dir}");
+        add(Path::new(dir), &mut hash);
+    }
     println!("cargo::rustc-env=DEADHEAT_RUST_SOURCE={hash:016x}");
 }
 

@@ -11,6 +11,7 @@
 //! | `check` | one program with one compiler, from the source to the verdict |
 //! | `golden` | text reports, kept as files |
 //! | `random` | random programs, judged by the naive detector |
+//! | `random_loops`, `random_rust` | random loops in C and in Rust |
 //! | `oracle` | ThreadSanitizer in Deadheat's place, to check the programs themselves |
 #![forbid(unsafe_code)]
 
@@ -23,4 +24,5 @@ pub mod oracle;
 pub mod process;
 pub mod random;
 pub mod random_loops;
+pub mod random_rust;
 pub mod seen;

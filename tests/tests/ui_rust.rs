@@ -1,4 +1,4 @@
-//! Every Rust program in `rust/programs`, right and racy, as a test of its own.
+//! Every Rust program in `rust/programs`, right and racy, as a test of its own, and random loops.
 //!
 //!     cargo test -p deadheat-tests --test ui_rust                    all of them
 //!     cargo test -p deadheat-tests --test ui_rust -- tokio           those whose name holds `tokio`
@@ -9,7 +9,7 @@
 #![forbid(unsafe_code)]
 
 use deadheat_model::{Finding, FindingKind, Report};
-use deadheat_tests::process;
+use deadheat_tests::{process, random_rust};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -18,6 +18,9 @@ use std::time::Duration;
 
 /// How often a program that is right runs, and how often its twin: the one must be silent always, the other never.
 const RUNS: [usize; 2] = [20, 5];
+
+/// Programs with random loops.
+const RANDOM: u64 = 6;
 
 /// Files in which a race may be beside the case's own: C and C++, and what channels have in common.
 const SHARED: [&str; 3] = ["src/counter.c", "gauge/gauge.cc", "src/passing.rs"];
@@ -74,6 +77,13 @@ fn trials() -> Result<Vec<Trial>, String> {
                 (0..asked.unwrap_or(runs)).try_for_each(|_| check(&set, &case, twin, &file))
             }));
         }
+    }
+    for number in 1..=RANDOM {
+        let set = Arc::clone(&set);
+        trials.push(Trial::test(format!("random-loops-{number}"), move || {
+            let cache = set.folder.join("cache");
+            random_rust::check(&set.deadheat, number, &set.folder, &cache).map_err(Into::into)
+        }));
     }
     if trials.len() < 80 {
         return Err(format!("only {} tests, which cannot be all", trials.len()));

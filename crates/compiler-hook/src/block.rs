@@ -78,20 +78,30 @@ impl<'a> Block<'a> {
         Some(all)
     }
 
-    /// What an address is a number of bytes beyond.
+    /// Is the value the place of something in something else?
+    unsafe fn is_place(&self, value: Handle) -> bool {
+        let llvm = self.llvm;
+        // SAFETY: a value of the function.
+        unsafe {
+            !(llvm.as_instruction)(value).is_null() && (llvm.opcode)(value) == op::ELEMENT_PTR
+        }
+    }
+
+    /// What an address is a number of bytes beyond. Wherever its parts are computed: where one of them is used, it is made of what
+    /// the others are there, since each is computed anew whenever one that it is made of is.
     pub unsafe fn root(&self, place: Handle) -> (Root, i64) {
         let llvm = self.llvm;
         let (mut base, mut offset) = (place, 0i64);
         // SAFETY: a value of the function.
         unsafe {
-            while self.inside(base) && (llvm.opcode)(base) == op::ELEMENT_PTR {
+            while self.is_place(base) {
                 let below = (llvm.operand)(base, 0);
                 if let Some(more) = self.constant_offset(base) {
                     (base, offset) = (below, offset.wrapping_add(more));
                 } else if (llvm.operands)(base) == 2 {
-                    let scale = (llvm.size_of)(self.layout, (llvm.element_type)(base)) as i64;
-                    let (index, more) = self.without_number((llvm.operand)(base, 1));
-                    offset = offset.wrapping_add(more.wrapping_mul(scale));
+                    let size = (llvm.size_of)(self.layout, (llvm.element_type)(base)) as i64;
+                    let (index, scale, more) = self.scaled((llvm.operand)(base, 1), size);
+                    offset = offset.wrapping_add(more);
                     let (base, more) = self.without_offset(below);
                     let root = Root { base, index, scale };
                     return (root, offset.wrapping_add(more));
@@ -114,8 +124,7 @@ impl<'a> Block<'a> {
         let (mut base, mut offset) = (place, 0i64);
         // SAFETY: a value of the function.
         unsafe {
-            while !(llvm.as_instruction)(base).is_null()
-                && (llvm.opcode)(base) == op::ELEMENT_PTR
+            while self.is_place(base)
                 && let Some(more) = self.constant_offset(base)
             {
                 (base, offset) = ((llvm.operand)(base, 0), offset.wrapping_add(more));
@@ -124,12 +133,46 @@ impl<'a> Block<'a> {
         (base, offset)
     }
 
+    /// An index that counts so many bytes: what it is a multiple of, how many bytes that counts, and how many more it is.
+    unsafe fn scaled(&self, index: Handle, bytes: i64) -> (Handle, i64, i64) {
+        let llvm = self.llvm;
+        let (mut index, mut scale, mut offset) = (index, bytes, 0i64);
+        // SAFETY: a value of the function.
+        unsafe {
+            loop {
+                let (below, more) = self.without_number(index);
+                offset = offset.wrapping_add(more.wrapping_mul(scale));
+                index = below;
+                if !self.is_wide(index) || (llvm.opcode)(index) != op::SHL {
+                    return (index, scale, offset);
+                }
+                let Some(by @ 0..=32) = self.number((llvm.operand)(index, 1)) else {
+                    return (index, scale, offset);
+                };
+                index = (llvm.operand)(index, 0);
+                scale = scale.wrapping_mul(1 << by);
+            }
+        }
+    }
+
+    /// Is the value computed, as a number of 64 bits? Narrower ones may wrap.
+    unsafe fn is_wide(&self, value: Handle) -> bool {
+        let llvm = self.llvm;
+        // SAFETY: a value of the function.
+        unsafe {
+            let sort = (llvm.type_of)(value);
+            !(llvm.as_instruction)(value).is_null()
+                && (llvm.kind_of)(sort) == kind::INTEGER
+                && (llvm.width)(sort) == 64
+        }
+    }
+
     /// An index without the number that is added to it.
     pub unsafe fn without_number(&self, index: Handle) -> (Handle, i64) {
         let llvm = self.llvm;
         // SAFETY: a value of the function.
         unsafe {
-            let adds = self.inside(index)
+            let adds = self.is_wide(index)
                 && match (llvm.opcode)(index) {
                     op::ADD => true,
                     op::OR => (llvm.disjoint)(index) != 0,

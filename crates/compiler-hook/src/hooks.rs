@@ -38,20 +38,25 @@ pub enum Called {
     Arithmetic,
     /// A hook: how many bytes, and whether it writes.
     Hook(i64, bool),
+    /// Something else that ends no step of its thread.
+    SameStep,
     Other,
 }
 
 fn called(name: &[u8]) -> Called {
     if name.starts_with(b"llvm.") {
         // Copies are hooks of their own, and what ends a step or a turn has no such name but these.
-        let other: [&[u8]; 6] = [
+        let other: [&[u8]; 5] = [
             b"llvm.mem",
             b"llvm.trap",
             b"llvm.eh.",
             b"llvm.coro.",
             b"llvm.experimental.",
-            b"llvm.lifetime.",
         ];
+        // Nobody is told of these, and what a thread does with its own stack it does in one step.
+        if name.starts_with(b"llvm.lifetime.") {
+            return Called::SameStep;
+        }
         return match other.iter().any(|other| name.starts_with(other)) {
             true => Called::Other,
             false => Called::Arithmetic,
@@ -60,6 +65,9 @@ fn called(name: &[u8]) -> Called {
     let Some(rest) = name.strip_prefix(b"__tsan_") else {
         return Called::Other;
     };
+    if let b"memcpy" | b"memmove" | b"memset" = rest {
+        return Called::SameStep;
+    }
     let rest = rest.strip_prefix(b"unaligned_").unwrap_or(rest);
     let (size, writes) = match (rest.strip_prefix(b"read"), rest.strip_prefix(b"write")) {
         (Some(size), _) => (size, false),
@@ -96,6 +104,13 @@ impl Block<'_> {
             let name = (llvm.name_of)(callee, &mut length);
             let name = core::slice::from_raw_parts(name.cast(), length);
             let ranges: [&[u8]; 2] = [b"__tsan_read_range", b"__tsan_write_range"];
+            if name.starts_with(b"__tsan_atomic") && name.ends_with(b"_load") {
+                // Without an order nothing is learned by it.
+                return Some(match self.number((llvm.operand)(instruction, 1)) {
+                    Some(0) => Called::SameStep,
+                    _ => Called::Other,
+                });
+            }
             Some(match ranges.iter().position(|range| *range == name) {
                 None => called(name),
                 Some(writes) => match self.number((llvm.operand)(instruction, 1)) {

@@ -4,7 +4,7 @@
 //! that a program which orders its threads by them would be told of races that are none. Rustc builds every such
 //! instruction with one function of LLVM's C interface, which lives in a library of its own; here is another function of
 //! that name, found first. It builds a call of Deadheat's runtime for these and passes everything else on. For clang see
-//! [`pass`].
+//! [`pass`]; for what else is done in rustc, [`rustc`].
 //!
 //! Where a compiler carries its LLVM inside, nothing here is ever called, and nothing is changed.
 
@@ -107,10 +107,12 @@ macro_rules! llvm {
 
 mod block;
 mod hooks;
+mod improve;
 mod llvm;
 mod loops;
 pub mod pass;
 mod repeats;
+pub mod rustc;
 mod wide;
 
 /// Builds the call; none if some function is missing or the operand is of no size that the runtime knows.

@@ -1,4 +1,4 @@
-//! LLVM's C interface, as far as the passes over clang's functions need it, and LLVM's numbers in it.
+//! LLVM's C interface, as far as the passes over functions need it, and LLVM's numbers in it.
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -30,6 +30,7 @@ pub mod kind {
     pub const INTEGER: i32 = 8;
     pub const STRUCT: i32 = 10;
     pub const ARRAY: i32 = 11;
+    pub const POINTER: i32 = 12;
     pub const VECTOR: i32 = 13;
     /// A vector whose length is known only when it runs.
     pub const SCALABLE_VECTOR: i32 = 17;
@@ -59,6 +60,7 @@ interface! {
     first = LLVMGetFirstInstruction(Handle) -> Handle;
     next = LLVMGetNextInstruction(Handle) -> Handle;
     terminator = LLVMGetBasicBlockTerminator(Handle) -> Handle;
+    as_value = LLVMBasicBlockAsValue(Handle) -> Handle;
     as_branch = LLVMIsABranchInst(Handle) -> Handle;
     as_compare = LLVMIsAICmpInst(Handle) -> Handle;
     as_instruction = LLVMIsAInstruction(Handle) -> Handle;
@@ -103,6 +105,7 @@ interface! {
     drop_builder = LLVMDisposeBuilder(Handle) -> ();
     copy = LLVMInstructionClone(Handle) -> Handle;
     insert = LLVMInsertIntoBuilder(Handle, Handle) -> ();
+    build_number = LLVMBuildPtrToInt(Handle, Handle, Handle, *const c_char) -> Handle;
     build_sub = LLVMBuildSub(Handle, Handle, Handle, *const c_char) -> Handle;
     build_add = LLVMBuildAdd(Handle, Handle, Handle, *const c_char) -> Handle;
     build_mul = LLVMBuildMul(Handle, Handle, Handle, *const c_char) -> Handle;

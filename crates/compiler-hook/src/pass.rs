@@ -3,9 +3,7 @@
 
 use core::ffi::{c_int, c_uint, c_void};
 
-use crate::block::Block;
-use crate::llvm::{Llvm, OF_FUNCTION};
-use crate::loops::Loop;
+use crate::improve::improve;
 use crate::{DEFAULT, Handle, NEXT, abort, build_call, function, unseen};
 
 /// `PreservedAnalyses` is returned in memory that the caller names first.
@@ -39,40 +37,6 @@ pub unsafe extern "C" fn run(
         // SAFETY: no arguments. Nobody who can call this function lacks the other one.
         None => unsafe { abort() },
     }
-}
-
-/// Puts hooks where the real pass has none, and takes away those that say nothing new.
-///
-/// # Safety
-/// `body` is a function of LLVM's that the real pass has seen.
-unsafe fn improve(body: Handle) -> Option<()> {
-    let llvm = Llvm::find()?;
-    const WANTED: &str = "sanitize_thread";
-    // SAFETY: by the contract; blocks are those of the function.
-    unsafe {
-        let wanted = (llvm.attribute)(WANTED.as_ptr(), WANTED.len());
-        if (llvm.attribute_of)(body, OF_FUNCTION, wanted).is_null() {
-            return None;
-        }
-        let module = (llvm.module_of)(body);
-        let layout = (llvm.layout_of)(module);
-        let mut next = (llvm.first_block)(body);
-        while !next.is_null() {
-            let block = Block {
-                llvm,
-                module,
-                layout,
-                body: next,
-            };
-            block.see_wide();
-            block.say_once();
-            if let Some(found) = Loop::at(block) {
-                found.batch();
-            }
-            next = (llvm.next_block)(next);
-        }
-    }
-    Some(())
 }
 
 /// Replaces the operations in a function that the real pass leaves out.

@@ -16,6 +16,8 @@ pub const SHIMS: &str = "DEADHEAT_RUST_SHIMS";
 pub const IDENTITY: &str = "DEADHEAT_RUST_IDENTITY";
 /// The library that is loaded into rustc.
 pub const HOOK: &str = "DEADHEAT_RUST_HOOK";
+/// Says that this library can instrument when code is made, which is later than rustc would.
+pub const LATE: &str = "DEADHEAT_RUST_LATE";
 /// The wrapper that the user had before.
 pub const WRAPPER: &str = "DEADHEAT_RUST_WRAPPER";
 /// The linker that the user wanted.
@@ -47,6 +49,8 @@ pub struct Setting<'a> {
     pub std: &'a Prepared,
     /// The library for rustc, if it can be used.
     pub hook: Option<&'a Path>,
+    /// Whether it can instrument when code is made.
+    pub late: bool,
     /// Names of Deadheat.
     pub roles: &'a Roles,
     /// Where cargo builds.
@@ -86,6 +90,7 @@ pub fn variables(setting: &Setting<'_>) -> Vec<(String, OsString)> {
     optional(SYSROOT, setting.std.sysroot.as_deref().map(Path::as_os_str));
     optional(SHIMS, setting.std.shims.as_deref().map(Path::as_os_str));
     optional(HOOK, setting.hook.map(Path::as_os_str));
+    optional(LATE, setting.late.then_some(OsStr::new("1")));
     optional(WRAPPER, setting.wrapper);
     out
 }

@@ -2,7 +2,7 @@
 
 use crate::archive;
 use crate::error::{Error, Result};
-use crate::llvm::{self, Api};
+use crate::llvm::{self, Api, Hook};
 use object::{Object, ObjectSection};
 use std::fs;
 use std::path::Path;
@@ -19,17 +19,19 @@ pub enum Outcome {
     Refused(String),
 }
 
-/// Writes an instrumented copy of an rlib.
-pub fn instrument(llvm: &Path, from: &Path, to: &Path) -> Result<Outcome> {
+/// Writes an instrumented copy of an rlib. `hook` is Deadheat's library for compilers, which makes the hooks fewer; without it
+/// they are those of LLVM, which any runtime understands.
+pub fn instrument(llvm: &Path, hook: Option<&Path>, from: &Path, to: &Path) -> Result<Outcome> {
     let data = fs::read(from).map_err(|error| Error::at(from, "read", &error))?;
     let mut members = archive::read(&data)?;
     let api = match Api::load(llvm) {
         Ok(api) => api,
         Err(error) => return Ok(Outcome::Refused(error.to_string())),
     };
+    let hook = hook.map(Hook::load).transpose()?;
     for member in &mut members {
         if let Some(bitcode) = bitcode(&member.data) {
-            match llvm::instrument(&api, bitcode) {
+            match llvm::instrument(&api, hook.as_ref(), bitcode) {
                 Ok(data) => member.data = data,
                 Err(error) => return Ok(Outcome::Refused(error.to_string())),
             }

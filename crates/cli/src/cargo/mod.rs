@@ -215,14 +215,13 @@ impl Project {
         let rustdoc = env::var_os("RUSTDOC")
             .or_else(|| self.config.path(&["build", "rustdoc"]).map(Into::into))
             .unwrap_or_else(|| toolchain.tool("rustdoc").into());
-        let hook = toolchain
-            .llvm()
-            .filter(|llvm| llvm.loaded)
-            .map(|_| runtime.compiler_hook().to_owned());
+        let llvm = toolchain.llvm().filter(|llvm| llvm.loaded);
+        let hook = llvm.as_ref().map(|_| runtime.compiler_hook().to_owned());
         let mut variables = environment::variables(&Setting {
             target: &target,
             std: &std,
             hook: hook.as_deref(),
+            late: llvm.is_some_and(|llvm| llvm.late),
             roles: &roles,
             target_dir: &self.target_dir(),
             wrapper: wrapper.as_deref().filter(|name| !name.is_empty()),

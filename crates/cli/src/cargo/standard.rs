@@ -20,9 +20,11 @@ pub fn prepare(toolchain: &Toolchain, target: &str, settings: &Settings) -> Resu
     let own = env::current_exe().map_err(|error| {
         Failure::new(format!("cannot find the path of deadheat itself: {error}"))
     })?;
+    let runtime = unpack::runtime()?;
     let worker = |llvm: &Path, from: &Path, to: &Path| {
         let mut command = Command::new(&own);
-        command.arg(WORKER).arg(llvm).arg(from).arg(to);
+        command.arg(WORKER).arg(llvm);
+        command.arg(runtime.compiler_hook()).arg(from).arg(to);
         command
     };
     let mut bar = Bar::new(toolchain, settings.on(Key::Quiet));
@@ -53,18 +55,21 @@ pub fn prepare(toolchain: &Toolchain, target: &str, settings: &Settings) -> Resu
     ))
 }
 
-/// Instruments one library: `deadheat instrument-rlib LLVM FROM TO`.
+/// Instruments one library: `deadheat instrument-rlib LLVM HOOK FROM TO`, where HOOK may be empty.
 pub fn work(args: &[std::ffi::OsString]) -> Result<ExitCode> {
     match args {
-        [llvm, from, to] => match rlib::instrument(llvm.as_ref(), from.as_ref(), to.as_ref())? {
-            Outcome::Written => Ok(ExitCode::SUCCESS),
-            Outcome::Refused(why) => {
-                say(why);
-                Ok(ExitCode::from(prepare::REFUSED))
+        [llvm, hook, from, to] => {
+            let hook = Some(Path::new(hook)).filter(|hook| !hook.as_os_str().is_empty());
+            match rlib::instrument(llvm.as_ref(), hook, from.as_ref(), to.as_ref())? {
+                Outcome::Written => Ok(ExitCode::SUCCESS),
+                Outcome::Refused(why) => {
+                    say(why);
+                    Ok(ExitCode::from(prepare::REFUSED))
+                }
             }
-        },
+        }
         _ => Err(Failure::new(format!(
-            "usage: deadheat {WORKER} LLVM FROM TO"
+            "usage: deadheat {WORKER} LLVM HOOK FROM TO"
         ))),
     }
 }

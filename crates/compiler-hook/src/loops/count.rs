@@ -15,6 +15,8 @@ pub(super) struct Count {
     ahead: bool,
     /// The comparison by which the counter is below the bound; none if it must be the bound itself.
     passed: Option<c_int>,
+    /// It counts by places in memory.
+    pointer: bool,
 }
 
 impl Loop<'_> {
@@ -38,12 +40,13 @@ impl Loop<'_> {
             if self.inside(bound) || !self.inside(value) {
                 return None;
             }
-            if !self.is_int64(value) {
+            let pointer = self.is_pointer(value);
+            if !pointer && !self.is_int64(value) {
                 return None;
             }
             let (phi, ahead) = match (llvm.opcode)(value) {
                 op::PHI => (value, false),
-                op::ADD => ((llvm.operand)(value, 0), true),
+                op::ADD | op::ELEMENT_PTR => ((llvm.operand)(value, 0), true),
                 _ => return None,
             };
             if !self.inside(phi) || (llvm.opcode)(phi) != op::PHI {
@@ -60,6 +63,7 @@ impl Loop<'_> {
                 step,
                 ahead,
                 passed,
+                pointer,
             })
         }
     }
@@ -71,7 +75,11 @@ impl Loop<'_> {
         // SAFETY: all of them are known before the loop.
         unsafe {
             let number = |n: i64| (llvm.constant)(int64, n as u64, 1);
-            let far = (llvm.build_sub)(builder, count.bound, count.start, text);
+            let [from, to] = [count.start, count.bound].map(|end| match count.pointer {
+                true => (llvm.build_number)(builder, end, int64, text),
+                false => end,
+            });
+            let far = (llvm.build_sub)(builder, to, from, text);
             let up = match count.passed {
                 Some(_) => (llvm.build_add)(builder, far, number(count.step - 1), text),
                 None => far,

@@ -106,7 +106,7 @@ impl<'a> Loop<'a> {
             while !at.is_null() {
                 match self.called(at) {
                     None | Some(Called::Arithmetic) => {}
-                    Some(Called::Other) => return None,
+                    Some(Called::SameStep | Called::Other) => return None,
                     Some(Called::Hook(size, writes)) => {
                         let mut hook = self.hook(at, size, writes);
                         if let Some(stride) = self.stride(hook.place, DEEPEST)

@@ -16,6 +16,15 @@ impl Loop<'_> {
         }
     }
 
+    /// Is the value a place in memory, of the usual kind?
+    pub(super) unsafe fn is_pointer(&self, value: Handle) -> bool {
+        // SAFETY: a value of the function.
+        unsafe {
+            let sort = (self.llvm.type_of)(value);
+            (self.llvm.kind_of)(sort) == kind::POINTER && (self.llvm.space)(sort) == 0
+        }
+    }
+
     /// What a phi of the loop is at first, and in the next turn.
     pub(super) unsafe fn phi(&self, phi: Handle) -> Option<(Handle, Handle)> {
         let llvm = self.llvm;

@@ -1,7 +1,7 @@
 //! The functions of LLVM's C interface that are used, looked up in the library of the toolchain.
 
 use crate::error::{Error, Result};
-use libloading::Library;
+use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::path::Path;
 
@@ -39,8 +39,9 @@ macro_rules! functions {
                 let fail = |error: libloading::Error| {
                     Error::new(format!("cannot use the toolchain's LLVM, {}: {error}", path.display()))
                 };
-                // SAFETY: the library of a Rust toolchain: its constructors only register options.
-                let library = unsafe { Library::new(path) }.map_err(fail)?;
+                // SAFETY: the library of a Rust toolchain: its constructors only register options. Deadheat's own
+                // library for compilers finds it by the names of its functions.
+                let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) }.map_err(fail)?;
                 Ok(Self {
                     // SAFETY: each name has had this signature in LLVM's C interface since before the versions
                     // that Rust's toolchains of today carry.

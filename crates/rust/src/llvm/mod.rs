@@ -7,8 +7,10 @@
 
 mod api;
 mod atomics;
+mod hook;
 mod module;
 
 pub use api::Api;
 pub use atomics::{FUNCTIONS, function_name};
+pub use hook::Hook;
 pub use module::instrument;

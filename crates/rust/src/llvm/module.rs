@@ -1,7 +1,7 @@
 //! One module of the standard library: bitcode in, an instrumented object out.
 
 use super::api::{self, Api, Builder, Context, Machine, Module, Value};
-use super::atomics;
+use super::{Hook, atomics};
 use crate::error::{Error, Result};
 use std::ffi::{CStr, CString, c_char};
 use std::ptr;
@@ -29,7 +29,7 @@ const DEFAULT_CODE_MODEL: i32 = 0;
 /// Instruments a module and compiles it.
 ///
 /// Everything that LLVM makes here stays until the process ends, which is soon.
-pub fn instrument(api: &Api, bitcode: &[u8]) -> Result<Vec<u8>> {
+pub fn instrument(api: &Api, hook: Option<&Hook>, bitcode: &[u8]) -> Result<Vec<u8>> {
     // SAFETY: no arguments; meant to be called before anything else and as often as one likes.
     unsafe {
         (api.LLVMInitializeX86TargetInfo)();
@@ -44,6 +44,9 @@ pub fn instrument(api: &Api, bitcode: &[u8]) -> Result<Vec<u8>> {
     let machine = machine(api, module)?;
     mark(api, context, module);
     run(api, module, machine, c"function(tsan)")?;
+    if let Some(hook) = hook {
+        hook.improve(module);
+    }
     emit(api, module, machine)
 }
 

@@ -4,7 +4,7 @@
 //! tells. Some compilers have it built in; then the system may still have one of the same version that can read their
 //! bitcode.
 
-use object::{Object, ObjectSection, ReadCache};
+use object::{Object, ObjectSection, ObjectSymbol, ReadCache};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -15,13 +15,30 @@ pub struct Llvm {
     pub library: PathBuf,
     /// Whether it is the one that the compiler loads, so that something can stand between the two.
     pub loaded: bool,
+    /// Whether the compiler asks it for code by functions that Deadheat's library can stand before.
+    pub late: bool,
 }
+
+/// The functions, by LLVM's names for them: one is given the names of passes, the other makes code from a module.
+const LATE: [&str; 2] = [
+    "_ZN4llvm11PassBuilder17parsePassPipelineERNS_11PassManagerINS_6ModuleENS_15AnalysisManagerIS2_JEEEJEEENS_9StringRefE",
+    "_ZN4llvm6legacy11PassManager3runERNS_6ModuleE",
+];
 
 const NEEDED: u64 = 1;
 
 /// The LLVM of the compiler in this sysroot, which says `verbose` about itself.
 pub fn find(sysroot: &Path, host: &str, verbose: &str) -> Option<Llvm> {
     let lib = sysroot.join("lib");
+    let folders = [
+        lib.clone(),
+        lib.join(multiarch(host)),
+        sysroot.join("lib64"),
+    ];
+    let drivers: Vec<PathBuf> = folders
+        .iter()
+        .flat_map(|folder| files(folder, |name| name.starts_with("librustc_driver")))
+        .collect();
     // The name of rustup's, which no system has. The other names are small files that only point to this one.
     let own = files(&lib, |name| is_llvm(name) && name.contains("-rust-"));
     let size = |path: &PathBuf| path.metadata().map_or(0, |meta| meta.len());
@@ -29,16 +46,9 @@ pub fn find(sysroot: &Path, host: &str, verbose: &str) -> Option<Llvm> {
         return Some(Llvm {
             library,
             loaded: true,
+            late: drivers.iter().any(|driver| calls(driver, &LATE)),
         });
     }
-    let folders = [
-        lib.clone(),
-        lib.join(multiarch(host)),
-        sysroot.join("lib64"),
-    ];
-    let drivers = folders
-        .iter()
-        .flat_map(|folder| files(folder, |name| name.starts_with("librustc_driver")));
     for driver in drivers {
         let Some(name) = needed(&driver).into_iter().find(|name| is_llvm(name)) else {
             continue;
@@ -51,6 +61,7 @@ pub fn find(sysroot: &Path, host: &str, verbose: &str) -> Option<Llvm> {
         return Some(Llvm {
             library,
             loaded: true,
+            late: calls(&driver, &LATE),
         });
     }
     let version = verbose
@@ -59,6 +70,7 @@ pub fn find(sysroot: &Path, host: &str, verbose: &str) -> Option<Llvm> {
     same_version(version, &system_folders(host, version)).map(|library| Llvm {
         library,
         loaded: false,
+        late: false,
     })
 }
 
@@ -139,6 +151,22 @@ fn needed(library: &Path) -> Vec<String> {
         .collect()
 }
 
+/// Whether a library expects all of these functions from others.
+fn calls(library: &Path, wanted: &[&str]) -> bool {
+    let Ok(file) = File::open(library) else {
+        return false;
+    };
+    let cache = ReadCache::new(file);
+    let Ok(object) = object::File::parse(&cache) else {
+        return false;
+    };
+    let mut missing: Vec<&str> = wanted.to_vec();
+    for symbol in object.dynamic_symbols().filter(ObjectSymbol::is_undefined) {
+        missing.retain(|name| symbol.name() != Ok(name));
+    }
+    missing.is_empty()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,7 +189,10 @@ mod tests {
         let own = lib.join("libLLVM.so.22.1-rust-1.95.0-stable");
         fs::write(&own, "the library itself").expect("writes");
         let found = find(&sysroot, HOST, "").expect("finds");
-        assert_eq!((found.library, found.loaded), (own, true));
+        assert_eq!(
+            (found.library, found.loaded, found.late),
+            (own, true, false)
+        );
         fs::remove_dir_all(&sysroot).expect("cleans up");
     }
 
@@ -175,6 +206,9 @@ mod tests {
             "{names:?}"
         );
         assert!(needed(Path::new("/nowhere")).is_empty());
+        assert!(calls(&own, &["write"]));
+        assert!(!calls(&own, &["write", LATE[0]]));
+        assert!(!calls(Path::new("/nowhere"), &["write"]));
     }
 
     #[test]
