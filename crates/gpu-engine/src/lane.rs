@@ -261,6 +261,7 @@ impl Lane {
                     rest.accesses.push(Access {
                         addr: touch.addr,
                         len: touch.len,
+                        stride: 0,
                         ..*whole
                     });
                 }

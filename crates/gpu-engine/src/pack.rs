@@ -285,18 +285,21 @@ impl Packer {
     }
 
     fn access(&mut self, run: u32, at: u32, by: &Run, access: &Access) {
-        let last = access.addr + u64::from(access.len - 1);
-        let (first_cell, last_cell) = (access.addr >> 3, last >> 3);
+        for (addr, len) in access.stretches() {
+            self.stretch(run, at, by, access, addr, len);
+        }
+    }
+
+    fn stretch(&mut self, run: u32, at: u32, by: &Run, access: &Access, addr: u64, len: u32) {
+        let last = addr + u64::from(len - 1);
+        let (first_cell, last_cell) = (addr >> 3, last >> 3);
         let large = last_cell - first_cell >= MOST_CELLS;
         if large || self.pieces.len() >= MOST_PIECES * PIECE || self.closed {
-            let (first_page, last_page) = (access.addr >> PAGE_SHIFT, last >> PAGE_SHIFT);
+            let (first_page, last_page) = (addr >> PAGE_SHIFT, last >> PAGE_SHIFT);
             for number in first_page..=last_page {
                 self.take_page(number);
                 let base = number << PAGE_SHIFT;
-                let (from, to) = (
-                    access.addr.max(base),
-                    last.min(base + ((1 << PAGE_SHIFT) - 1)),
-                );
+                let (from, to) = (addr.max(base), last.min(base + ((1 << PAGE_SHIFT) - 1)));
                 self.packed.touches.push(Touch {
                     access: at,
                     cell: CPU,
@@ -323,7 +326,7 @@ impl Packer {
                 CPU => CPU,
                 place => place * PAGE_CELLS as u32 + offset as u32,
             };
-            let mask = self.touch(at, cell, number, access.addr, last);
+            let mask = self.touch(at, cell, number, addr, last);
             if self.pages.is_owned(cell) {
                 self.packed.some_owned = true;
             } else {

@@ -59,6 +59,25 @@ pub struct Access {
     pub caller: StackNode,
     /// Its place in the batch, whoever checks it.
     pub order: u32,
+    /// If not 0, what a loop touched: in each turn as many bytes as the spot says, so far from one to the next; `len` reaches
+    /// from the first byte to the last.
+    pub stride: u32,
+}
+
+impl Access {
+    /// The stretches of memory that it touches: where each begins, and its bytes.
+    #[inline(always)]
+    pub fn stretches(&self) -> impl Iterator<Item = (u64, u32)> + use<> {
+        let (size, count) = match self.stride {
+            0 => (self.len, 1),
+            stride => {
+                let size = self.spot.size() as u32;
+                (size, (self.len - size.min(self.len)) / stride + 1)
+            }
+        };
+        let (addr, stride) = (self.addr, u64::from(self.stride));
+        (0..u64::from(count)).map(move |turn| (addr + turn * stride, size))
+    }
 }
 
 /// Accesses of one strand with nothing between them that others could see.

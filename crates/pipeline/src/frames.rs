@@ -75,10 +75,13 @@ impl Frames {
     pub fn run(&mut self, run: &Run, accesses: &[Access], clocks: &Clocks, found: &mut Found) {
         let clock = clocks.of(run.slot);
         let stamp = entry::stamp(run.slot.0, run.time);
-        for access in accesses {
-            let last = access.addr + u64::from(access.len - 1);
-            for cell in access.addr >> 3..=last >> 3 {
-                let low = access.addr.saturating_sub(cell << 3).min(7);
+        for (access, (addr, len)) in accesses
+            .iter()
+            .flat_map(|access| access.stretches().map(move |stretch| (access, stretch)))
+        {
+            let last = addr + u64::from(len - 1);
+            for cell in addr >> 3..=last >> 3 {
+                let low = addr.saturating_sub(cell << 3).min(7);
                 let high = (last - (cell << 3)).min(7);
                 let mask = (0xff << low) & (0xff >> (7 - high)) & MASK;
                 let new = Entry(stamp | bits(access.spot.kind()) | mask);

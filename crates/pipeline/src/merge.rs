@@ -276,6 +276,10 @@ fn pass(
         if taken > 0 {
             continue;
         }
+        if let Some(turns) = stream.decoder.turns(&mut rest) {
+            sequencer.turns(strand, &turns, stream.decoder.caller());
+            continue;
+        }
         match rest.first() {
             // The unused rest of a frame.
             Some(0) => {

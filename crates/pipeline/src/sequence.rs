@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use deadheat_detect::eraser::{Locking, locking};
 use deadheat_trace::wire::{
-    Act, Decoder, Item, LARGEST, MemoryKind, Spot, StackNode, Touched, access_of,
+    Act, Decoder, Item, LARGEST, MemoryKind, Spot, StackNode, Touched, Turns, access_of,
 };
 use deadheat_trace::{Action, Event, Range, Strand};
 
@@ -19,6 +19,8 @@ use crate::timeline::Timelines;
 /// Memory goes to the checkers in stripes of this many bytes.
 const STRIPE_SHIFT: u32 = 12;
 const STRIPE: u64 = 1 << STRIPE_SHIFT;
+/// What one checker gets in one piece, if all memory is its.
+const WHOLE: u64 = 1 << 15;
 /// Accesses of a batch, more or less.
 pub const BATCH: u32 = 1 << 14;
 /// More bytes than this of one access are not checked: no program touches so many at once, and a damaged recording must
@@ -216,6 +218,7 @@ impl Sequencer {
                     len: size as u32,
                     caller,
                     order,
+                    stride: 0,
                 })
             }));
         let count = batch.accesses.len() - first;
@@ -280,6 +283,7 @@ impl Sequencer {
                 len: size as u32,
                 caller,
                 order,
+                stride: 0,
             };
             self.put(checker, access);
         } else {
@@ -290,8 +294,74 @@ impl Sequencer {
         }
     }
 
+    /// What a loop touched in all its turns.
+    pub fn turns(&mut self, strand: Strand, turns: &Turns, caller: StackNode) {
+        let size = turns.spot.size();
+        let at = |turn: u32| turns.addr + u64::from(turn) * u64::from(turns.stride);
+        if self.across == Across::Nothing {
+            // Each turn is an event of a frame.
+            for turn in 0..turns.count {
+                self.access(strand, at(turn), size, turns.spot, caller);
+            }
+            return;
+        }
+        match self.now {
+            Some(now) if now.strand == strand => {}
+            _ => self.enter(strand),
+        }
+        let order = self.order_in_batch;
+        self.passed.accesses += u64::from(turns.count);
+        self.order_in_batch += turns.count;
+        let last = turns.addr + (turns.reach() - 1);
+        if turns.is_dense() {
+            return self.stripes(turns.addr, last, turns.spot, caller, order);
+        }
+        // Turns of one checker together, as far as they follow each other.
+        let one = self.batches.len() == 1;
+        let stripe = |addr: u64| if one { 0 } else { addr >> STRIPE_SHIFT };
+        let mut turn = 0;
+        while turn < turns.count {
+            let (first, addr) = (turn, at(turn));
+            let here = stripe(addr);
+            let mut end = addr + (size - 1);
+            if stripe(end) != here {
+                self.stripes(addr, end, turns.spot, caller, order);
+                turn += 1;
+                continue;
+            }
+            turn += 1;
+            if one {
+                (turn, end) = (turns.count, last);
+            }
+            while turn < turns.count && stripe(at(turn) + (size - 1)) == here {
+                end = at(turn) + (size - 1);
+                turn += 1;
+            }
+            let access = Access {
+                addr,
+                spot: turns.spot,
+                len: (end - addr + 1) as u32,
+                caller,
+                order,
+                stride: if turn - first > 1 { turns.stride } else { 0 },
+            };
+            self.put(self.checker(addr >> STRIPE_SHIFT), access);
+        }
+    }
+
     fn stripes(&mut self, addr: u64, last: u64, spot: Spot, caller: StackNode, order: u32) {
         self.passed.cut += u64::from(last - addr >= MOST_BYTES - 1);
+        if self.batches.len() == 1 && last - addr < WHOLE {
+            let access = Access {
+                addr,
+                spot,
+                len: (last - addr + 1) as u32,
+                caller,
+                order,
+                stride: 0,
+            };
+            return self.put(0, access);
+        }
         for stripe in addr >> STRIPE_SHIFT..=last >> STRIPE_SHIFT {
             let base = stripe << STRIPE_SHIFT;
             let (from, to) = (addr.max(base), last.min(base + (STRIPE - 1)));
@@ -301,6 +371,7 @@ impl Sequencer {
                 len: (to - from + 1) as u32,
                 caller,
                 order,
+                stride: 0,
             };
             self.put(self.checker(stripe), access);
         }

@@ -321,7 +321,9 @@ impl Shard {
         }
         if self.djit.is_some() || self.goldilocks.is_some() || self.eraser.is_some() {
             for access in accesses {
-                self.slowly(run, access);
+                for (addr, len) in access.stretches() {
+                    self.slowly(run, access, addr, len);
+                }
             }
         }
         for candidate in &mut self.found.candidates[before..] {
@@ -331,8 +333,8 @@ impl Shard {
     }
 
     /// The detectors that take one access at a time.
-    fn slowly(&mut self, run: &Run, access: &Access) {
-        let Some(range) = Range::new(Addr(access.addr), u64::from(access.len)) else {
+    fn slowly(&mut self, run: &Run, access: &Access, addr: u64, len: u32) {
+        let Some(range) = Range::new(Addr(addr), u64::from(len)) else {
             return;
         };
         let bits = bits(access.spot.kind());

@@ -10,18 +10,20 @@ use deadheat_pipeline::detector::{DetectorKind, Needs};
 use deadheat_pipeline::merge::{Merger, Progress};
 use deadheat_pipeline::sequence::Sequencer;
 use deadheat_pipeline::shard::{Across, Shard};
-use deadheat_trace::wire::{Memory, Source};
-use deadheat_trace::{Shape, Trace, generate};
+use deadheat_trace::generate::Rng;
+use deadheat_trace::wire::{
+    Decoder, Memory, Next, Source, Touch, Turns, access_of, touch_of, turns, words_of,
+};
+use deadheat_trace::{Action, Addr, Event, Range, Shape, Site, Trace, generate};
 
 /// All racing bytes that shards see, by detector; found without the limits of what is told.
 fn racing(
-    trace: &Trace,
+    mut source: Memory,
     checkers: usize,
     portion: usize,
     forget_after: u32,
 ) -> Vec<(DetectorKind, BTreeSet<u64>)> {
     let detectors = DetectorKind::ALL;
-    let mut source = Memory::of(trace);
     source.portion = portion;
     let mut sequencer = Sequencer::new(checkers, Needs::of(&detectors), Across::Frames);
     sequencer.forget_after = forget_after;
@@ -42,7 +44,7 @@ fn racing(
             Progress::Done => break,
         }
     }
-    assert_eq!(merger.damages, Default::default(), "{trace}");
+    assert_eq!(merger.damages, Default::default());
     let founds: Vec<_> = shards.into_iter().map(Shard::finish).collect();
     detectors
         .into_iter()
@@ -64,12 +66,12 @@ fn racing(
 
 /// What naive says of the order in which the merger passes events on. Unordered frees and allocations make the
 /// order matter: so the trace is given as it is merged.
-fn compare(name: &str, trace: &Trace) -> bool {
+fn compare(name: &str, trace: &Trace, source: impl Fn(&Trace) -> Memory) -> bool {
     let merged = merged(trace);
     let expected = racing_bytes(&run(&mut Naive::new(), &merged));
     let alarms = racing_bytes(&run(&mut deadheat_detect::eraser::OnTrace::new(), &merged));
     for (checkers, portion, forget_after) in [(1, 0, u32::MAX), (3, 1, 1), (2, 5, 7)] {
-        for (kind, bytes) in racing(trace, checkers, portion, forget_after) {
+        for (kind, bytes) in racing(source(trace), checkers, portion, forget_after) {
             let wanted = if kind.exact() { &expected } else { &alarms };
             assert_eq!(
                 &bytes, wanted,
@@ -82,7 +84,6 @@ fn compare(name: &str, trace: &Trace) -> bool {
 
 /// The events in the order of the merger: accesses just before the next act of their strand.
 fn merged(trace: &Trace) -> Trace {
-    use deadheat_trace::Action;
     let is_access = |action| {
         matches!(
             action,
@@ -115,10 +116,116 @@ fn sweep(shape: &Shape, seeds: u64) -> u64 {
     let racy = (0..seeds)
         .filter(|&seed| {
             let trace = generate(seed, shape);
-            compare(&format!("seed {seed} of {shape:?}"), &trace)
+            compare(&format!("seed {seed} of {shape:?}"), &trace, Memory::of)
         })
         .count();
     racy as u64 * 1000 / seeds
+}
+
+/// Some accesses become loops, each turn an event of the same place.
+fn with_loops(trace: &Trace, rng: &mut Rng) -> Trace {
+    let mut events = Vec::new();
+    for (id, event) in trace.iter() {
+        events.push(*event);
+        let Some((touch, range)) = touch_of(event.action).filter(|_| rng.below(3) == 0) else {
+            continue;
+        };
+        events.pop();
+        let size = range.size();
+        let strides = [size, size, 1, 4, 8, 16, 24, 100, 5000];
+        let stride = strides[rng.below(strides.len() as u64) as usize];
+        for turn in 0..1 + rng.below(12) {
+            let range = Range::new(Addr(range.addr().0 + turn * stride), size).expect("a range");
+            let action = match touch {
+                Touch::Read => Action::Read(range),
+                Touch::AtomicRead => Action::AtomicRead(range),
+                Touch::AtomicWrite => Action::AtomicWrite(range),
+                _ => Action::Write(range),
+            };
+            let site = Some(Site(1_000_000 + id.0 as u64));
+            events.push(Event {
+                action,
+                site,
+                ..*event
+            });
+        }
+    }
+    Trace { events }
+}
+
+/// The streams with every loop told at once.
+fn told_at_once(trace: &Trace) -> Memory {
+    let singles = Memory::of(trace);
+    let mut memory = singles.clone();
+    let mut loops = 0;
+    for strand in singles.strands() {
+        let mut source = singles.clone();
+        let (mut words, mut out) = (Vec::new(), Vec::new());
+        while source.next(strand, &mut words) == Next::Some {}
+        let (mut decoder, mut rest) = (Decoder::new(), &words[..]);
+        while !rest.is_empty() {
+            let before = rest;
+            decoder.definitions(&mut rest);
+            out.extend_from_slice(&before[..before.len() - rest.len()]);
+            // Accesses of one place that follow each other at one distance.
+            let mut same: Vec<u64> = Vec::new();
+            let first = rest.first().copied().and_then(access_of);
+            for &word in rest {
+                let Some((addr, index)) = access_of(word) else {
+                    break;
+                };
+                let distance = |a: u64, b: u64| b.checked_sub(a).filter(|&stride| stride > 0);
+                let fits = match same[..] {
+                    [] => true,
+                    [a] => distance(a, addr).is_some(),
+                    [a, b, ..] => distance(a, b) == same.last().and_then(|&z| distance(z, addr)),
+                };
+                if first.map(|(_, index)| index) != Some(index) || !fits {
+                    break;
+                }
+                same.push(addr);
+            }
+            if let (Some((addr, index)), [a, b, ..]) = (first, &same[..]) {
+                let all = Turns {
+                    addr,
+                    count: same.len() as u32,
+                    stride: (b - a) as u32,
+                    spot: decoder.place(index).expect("a place"),
+                };
+                out.extend_from_slice(turns(all, index).expect("a loop").as_slice());
+                rest = &rest[same.len()..];
+                loops += 1;
+            } else if let Some(&word) = rest.first() {
+                let count = words_of(word);
+                out.extend_from_slice(&rest[..count]);
+                rest = &rest[count..];
+            }
+        }
+        memory.set_stream(strand, out);
+    }
+    assert!(loops > 0 || trace.events.len() < 60, "{trace}");
+    memory
+}
+
+/// What loops touch is told at once and checked as ranges: the same bytes race as with one word for each turn.
+#[test]
+fn programs_of_loops() {
+    let mut rng = Rng::new(5);
+    let mut racy = 0;
+    for seed in 0..700 {
+        let shape = match seed % 3 {
+            0 => Shape::large(),
+            1 => Shape::atomics(),
+            _ => Shape::small(),
+        };
+        if seed % 3 == 0 && seed % 30 != 0 {
+            continue;
+        }
+        let trace = with_loops(&generate(seed, &shape), &mut rng);
+        let name = format!("loops of seed {seed}");
+        racy += u32::from(compare(&name, &trace, told_at_once));
+    }
+    assert!(racy > 200, "{racy} race");
 }
 
 #[test]

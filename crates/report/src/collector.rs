@@ -82,6 +82,9 @@ struct Process {
     parent: Option<usize>,
     threads: HashMap<u64, Thread>,
     created: HashMap<u64, Vec<Symbolized>>,
+    /// Where threads were created, as far as nobody had to know: most runs find nothing, and reading what the compiler
+    /// says of the program takes longer than many of them.
+    unread: BTreeMap<u64, Vec<u64>>,
 }
 
 /// Makes a [`Report`] out of the raw stream.
@@ -272,6 +275,13 @@ impl Collector {
     }
 
     fn module(&mut self, module: &raw::Module) {
+        // What lay there before is gone: what was created in it must be read first.
+        if self
+            .symbolizer
+            .is_taken(module.start, module.end, &module.path)
+        {
+            self.read_created();
+        }
         self.symbolizer.map(Mapped {
             path: module.path.clone(),
             bias: module.bias,
@@ -290,12 +300,27 @@ impl Collector {
         }
     }
 
-    fn thread(&mut self, raw: raw::Thread) {
-        let created = self.symbolizer.stack(&raw.created);
-        if let (Some(parent), Some(test)) = (raw.parent, rust_test::of_stack(&created)) {
-            self.name_after_test(parent, &test);
+    /// Reads where the threads of the process at hand were created.
+    fn read_created(&mut self) {
+        let unread = std::mem::take(&mut self.processes[self.process].unread);
+        for (id, stack) in unread {
+            let created = self.symbolizer.stack(&stack);
+            let process = &mut self.processes[self.process];
+            let Some(thread) = process.threads.get_mut(&id) else {
+                continue;
+            };
+            let parent = thread.parent;
+            let test = rust_test::of_stack(&created);
+            let created = trim(created);
+            thread.created = created.iter().map(|entry| entry.frame.clone()).collect();
+            process.created.insert(id, created);
+            if let (Some(parent), Some(test)) = (parent, test) {
+                self.name_after_test(parent.0, &test);
+            }
         }
-        let created = trim(created);
+    }
+
+    fn thread(&mut self, raw: raw::Thread) {
         let main = raw.id == 0;
         let thread = Thread {
             id: ThreadId(raw.id),
@@ -306,7 +331,7 @@ impl Collector {
                 "fiber" => ThreadKind::Fiber,
                 _ => ThreadKind::Thread,
             },
-            created: created.iter().map(|entry| entry.frame.clone()).collect(),
+            created: Vec::new(),
         };
         // A fork has its thread from its parent; it is listed once.
         let process = &mut self.processes[self.process];
@@ -317,7 +342,7 @@ impl Collector {
         {
             self.all_threads.push((self.process, raw.id));
         }
-        process.created.insert(raw.id, created);
+        process.unread.insert(raw.id, raw.created);
         process.threads.insert(raw.id, thread);
     }
 
@@ -346,6 +371,7 @@ impl Collector {
 
     fn finding(&mut self, raw: raw::Finding) -> Reply {
         let id = raw.id;
+        self.read_created();
         for access in &raw.accesses {
             if let Some(test) = rust_test::of_stack(&self.symbolizer.stack(&access.stack)) {
                 self.name_after_test(access.thread, &test);

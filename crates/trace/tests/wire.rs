@@ -2,7 +2,7 @@
 
 use deadheat_trace::wire::{
     Act, Damage, Decoder, Item, Memory, MemoryKind, Next, Object, ObjectKind, Source, Spot,
-    StackNode, Touch, Touched, act, calls, lost, memory, place, plain, range,
+    StackNode, Touch, Touched, Turns, act, calls, lost, memory, place, plain, range, turns,
 };
 use deadheat_trace::{Action, Addr, Range, Shape, Strand, generate};
 
@@ -164,5 +164,62 @@ fn a_trace_as_streams_has_all_its_events() {
             }
         }
         assert_eq!(count, trace.events.len());
+    }
+}
+
+/// The turns of a loop come one by one, or all at once; what cannot be is damage.
+#[test]
+fn loops_come_turn_by_turn() {
+    let spot = Spot::new(0x40_1000, Touch::Write as u8, 4);
+    let all = Turns {
+        addr: 0x10_0000,
+        count: 3,
+        stride: 40,
+        spot,
+    };
+    let mut words = Vec::new();
+    words.extend(place(7, spot).as_slice());
+    words.extend(turns(all, 7).expect("a loop").as_slice());
+    words.extend(lost(5).as_slice());
+    let (mut decoder, mut rest) = (Decoder::new(), &words[..]);
+    let mut at = Vec::new();
+    while let Some(item) = decoder.next(&mut rest).expect("items") {
+        match item {
+            Item::Touch(one) => at.push((one.range.addr().0, one.range.size(), one.touch, one.pc)),
+            item => assert_eq!(item, Item::Lost(5)),
+        }
+    }
+    let one = |addr| (addr, 4, Touch::Write, 0x40_1000);
+    assert_eq!(at, [0x10_0000, 0x10_0028, 0x10_0050].map(one));
+
+    let (mut decoder, mut rest) = (Decoder::new(), &words[..]);
+    decoder.definitions(&mut rest);
+    assert_eq!(decoder.turns(&mut rest), Some(all));
+    assert_eq!(rest, lost(5).as_slice());
+
+    let bad = [
+        Turns { count: 0, ..all },
+        Turns {
+            count: 1 << 20,
+            ..all
+        },
+        Turns { stride: 0, ..all },
+        Turns {
+            stride: 1 << 30,
+            ..all
+        },
+        Turns {
+            addr: u64::MAX - 50,
+            ..all
+        },
+    ];
+    for one in bad {
+        assert!(turns(one, 7).is_none(), "{one:?}");
+        let at = words.len() - 5;
+        let mut words = words.clone();
+        words[at + 1] = one.addr;
+        words[at + 2] = u64::from(one.stride) << 32 | u64::from(one.count);
+        let (mut decoder, mut rest) = (Decoder::new(), &words[..]);
+        assert_eq!(decoder.next(&mut rest), Err(Damage::BadRange), "{one:?}");
     }
 }

@@ -29,6 +29,12 @@ impl Collector {
             }
         }
         tell_apart(&mut findings);
+        if !findings.is_empty() {
+            for process in 0..self.processes.len() {
+                self.process = process;
+                self.read_created();
+            }
+        }
         let suppressed = self.suppressed(&silenced);
         self.program.exit = self.exit(outcome);
         self.last_notes(&silenced);

@@ -91,6 +91,15 @@ impl Symbolizer {
         self.mapped.insert(at, fresh);
     }
 
+    /// Whether something else than this module is known to lie there.
+    pub fn is_taken(&self, start: u64, end: u64, path: &str) -> bool {
+        let overlaps = |old: &&Mapped| start < old.end && old.start < end;
+        self.mapped
+            .iter()
+            .filter(overlaps)
+            .any(|old| old.path != path)
+    }
+
     /// What went wrong while loading files, once each.
     pub fn problems(&self) -> &[String] {
         &self.problems

@@ -14,10 +14,11 @@ use crate::abi::tls;
 use crate::access;
 use crate::cell::{ADDRESS_UNIT, PART_SHIFT, TABLE, VERSION_SHIFT};
 use crate::history::{Place, Touch};
-use crate::record::hook;
+use crate::record::turns::{self, Loop};
+use crate::record::{self, hook};
 use crate::runtime::RT;
 use crate::settle;
-use crate::strand::{READ_LISTS, READ_LISTS_SHIFT};
+use crate::strand::{READ_LISTS, READ_LISTS_SHIFT, Strand};
 
 const READ: u64 = PLAIN;
 const WRITTEN: u64 = PLAIN | WRITE;
@@ -582,12 +583,13 @@ extern "C" fn touch_range(addr: usize, bytes: usize, how: usize, pc: u64) {
         Some(s) if !s.recording() => {
             access::touch_all(&RT, s, addr, bytes, touch, Place::new(pc, touch, size));
         }
-        _ => {
-            let end = addr.saturating_add(bytes);
-            for at in (addr..end).step_by(size as usize) {
-                record(at, (end - at).min(size as usize), touch, pc);
-            }
+        Some(s) => {
+            let count = bytes / size as usize;
+            record_turns(s, addr, count, size as isize, how, pc);
+            let rest = bytes % size as usize;
+            record::touch(&RT, s, addr + (bytes - rest), rest, touch, pc);
         }
+        None => {}
     }
 }
 
@@ -598,23 +600,16 @@ extern "C" fn touch_strided(addr: usize, count: usize, stride: isize, how: usize
             let place = Place::new(pc, touch, size);
             access::touch_strided(&RT, s, addr, count, stride, size as usize, touch, place);
         }
-        _ => {
-            for turn in 0..count {
-                let at = addr.wrapping_add_signed(stride.wrapping_mul(turn as isize));
-                record(at, size as usize, touch, pc);
-            }
-        }
+        Some(s) => record_turns(s, addr, count, stride, how, pc),
+        None => {}
     }
 }
 
-/// A program that records has a short way for each access, and tells its size.
-fn record(addr: usize, size: usize, touch: Touch, pc: u64) {
-    // SAFETY: the program is about to touch this memory.
-    unsafe {
-        match touch {
-            Touch::Write => hook::write(addr, pc, size),
-            _ => hook::read(addr, pc, size),
-        }
+/// A program that records writes down the loop as a whole.
+fn record_turns(s: &mut Strand, addr: usize, count: usize, stride: isize, how: usize, pc: u64) {
+    let (touch, size) = touch_of(how);
+    if let Some(all) = Loop::new(addr, count, stride, size as usize, touch == Touch::Write) {
+        turns::turns(&RT, s, &all, pc);
     }
 }
 

@@ -9,6 +9,7 @@
 //! | file         | what                                                                     |
 //! |--------------|--------------------------------------------------------------------------|
 //! | [`recorder`] | a strand's frame, its filter of what this step has recorded, its places |
+//! | [`turns`]    | what the compiler tells of all turns of a loop at once                   |
 //! | [`acts`]     | what the rest of the runtime calls when something is to be ordered       |
 //! | [`wait`]     | no frame is free, or the checker is gone                                 |
 //! | [`atomics`]  | atomic operations and fences                                             |
@@ -32,6 +33,7 @@ pub mod atomics;
 #[cfg(feature = "export")]
 pub mod hook;
 pub mod recorder;
+pub mod turns;
 pub mod wait;
 
 pub use acts::act;

@@ -12,6 +12,7 @@ use deadheat_trace::{Addr, Range};
 
 use crate::access::leave;
 use crate::history::Touch;
+use crate::record::turns::{LOOPS, Told};
 use crate::record::wait;
 use crate::runtime::Runtime;
 use crate::strand::Strand;
@@ -20,7 +21,7 @@ use crate::sys;
 /// Lines in the filter: 2 MiB of the program's memory in half of that.
 pub const LINES: usize = 1 << 15;
 pub const LINE_BITS: u32 = 6;
-const LINE: usize = 1 << LINE_BITS;
+pub(super) const LINE: usize = 1 << LINE_BITS;
 /// A tag is the line's number, and the step's from this bit on.
 const STEP_SHIFT: u32 = 47 - LINE_BITS;
 const FIRST_STEP: u64 = 1 << STEP_SHIFT;
@@ -74,6 +75,9 @@ pub struct Recorder {
     scratch: *mut u64,
     /// Where the frame is too full for anything.
     full: *mut u64,
+    /// Counts what made loops that were told before worth telling again, beside new steps.
+    pub(super) renewed: u64,
+    pub(super) loops: [Told; LOOPS],
     pub places: [u64; PLACES],
     pub filter: [Line; LINES],
 }
@@ -153,6 +157,18 @@ impl Recorder {
             recorder.deaf = true;
         }
         Recorder::detach(s);
+    }
+
+    /// One without a frame, for tests of what it keeps out.
+    #[cfg(test)]
+    pub(super) fn bare() -> &'static mut Recorder {
+        let p: *mut Recorder = sys::map(BYTES).cast();
+        assert!(!p.is_null());
+        // SAFETY: mapped just now, zeroed, for the caller alone; no test looks at the arena.
+        unsafe {
+            (&raw mut (*p).step).write(FIRST_STEP);
+            &mut *p
+        }
     }
 
     pub fn strand(&self) -> u32 {
@@ -236,7 +252,7 @@ impl Recorder {
 
     /// Makes room for one item with all that it needs before it.
     #[inline(always)]
-    fn room(&mut self, must: wait::Must) -> bool {
+    pub(super) fn room(&mut self, must: wait::Must) -> bool {
         self.at < self.end || self.next_frame(must)
     }
 
@@ -295,6 +311,7 @@ impl Recorder {
         self.step = FIRST_STEP;
         // SAFETY: the filter is ours; all zeroes is a filter that knows nothing, for no step has number 0.
         unsafe { sys::zero(self.filter.as_mut_ptr().cast(), FILTER_BYTES) };
+        self.loops.fill(Told::NONE);
     }
 
     #[inline(always)]
@@ -305,14 +322,14 @@ impl Recorder {
 
     /// Has this step recorded these bytes (of one line) already?
     #[inline(always)]
-    fn has(&mut self, line: usize, mask: u64, write: bool) -> bool {
+    pub(super) fn has(&mut self, line: usize, mask: u64, write: bool) -> bool {
         let (line, tag) = self.line(line);
         let known = if write { line.writes } else { line.reads };
         line.tag == tag && mask & !known == 0
     }
 
     #[inline(always)]
-    fn add(&mut self, line: usize, mask: u64, write: bool) {
+    pub(super) fn add(&mut self, line: usize, mask: u64, write: bool) {
         let (line, tag) = self.line(line);
         if line.tag != tag {
             (line.tag, line.reads, line.writes) = (tag, 0, 0);
@@ -324,11 +341,11 @@ impl Recorder {
     }
 
     /// Has this step recorded the whole range already?
-    fn has_range(&mut self, addr: usize, size: usize, write: bool) -> bool {
+    pub(super) fn has_range(&mut self, addr: usize, size: usize, write: bool) -> bool {
         size <= FILTERED && pieces(addr, size).all(|(line, mask)| self.has(line, mask, write))
     }
 
-    fn add_range(&mut self, addr: usize, size: usize, write: bool) {
+    pub(super) fn add_range(&mut self, addr: usize, size: usize, write: bool) {
         if size <= FILTERED {
             pieces(addr, size).for_each(|(line, mask)| self.add(line, mask, write));
         }
@@ -336,6 +353,7 @@ impl Recorder {
 
     /// The memory is new: what was recorded of it in this step was about something else.
     pub fn forget_range(&mut self, addr: usize, size: usize) {
+        self.renewed += 1;
         if size > FILTERED {
             return self.new_step();
         }
@@ -350,6 +368,23 @@ impl Recorder {
     /// Writes an access.
     #[inline(always)]
     fn write_touch(&mut self, caller: u32, addr: u64, size: u64, spot: Spot) {
+        let index = self.write_place(caller, spot);
+        match wire::plain(addr, index) {
+            Some(word) if size < LARGEST => {
+                self.store(0, word);
+                self.at = self.at.wrapping_add(1);
+            }
+            _ => {
+                if let Some(range) = Range::new(Addr(addr), size) {
+                    self.put(&wire::range(range, index));
+                }
+            }
+        }
+    }
+
+    /// Writes what an access leans on, if it is new; the index of its place.
+    #[inline(always)]
+    pub(super) fn write_place(&mut self, caller: u32, spot: Spot) -> u16 {
         if caller != self.caller {
             self.caller = caller;
             self.put(&wire::calls(StackNode(caller)));
@@ -359,17 +394,7 @@ impl Recorder {
             self.places[index] = spot.0;
             self.put(&wire::place(index as u16, spot));
         }
-        match wire::plain(addr, index as u16) {
-            Some(word) if size < LARGEST => {
-                self.store(0, word);
-                self.at = self.at.wrapping_add(1);
-            }
-            _ => {
-                if let Some(range) = Range::new(Addr(addr), size) {
-                    self.put(&wire::range(range, index as u16));
-                }
-            }
-        }
+        index as u16
     }
 }
 

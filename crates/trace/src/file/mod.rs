@@ -41,6 +41,8 @@ pub use recording::{Recording, Round, save};
 pub use write::{Writer, Written};
 
 pub const MAGIC: [u8; 8] = *b"DEADHEAT";
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
+/// The oldest version that is read: the first one had no `TURNS`.
+pub const OLDEST: u32 = 1;
 /// The longest payload, decompressed: hostile files must not make a reader allocate more.
 pub const LONGEST: usize = 8 << 20;

@@ -12,7 +12,7 @@ use crate::wire::{Next, Source, StackNode};
 
 use super::frame::{HEADER, Header, Kind, MARKER};
 use super::index::{Entry, FOOTER, TRAIL};
-use super::{LONGEST, MAGIC, VERSION};
+use super::{LONGEST, MAGIC, OLDEST, VERSION};
 
 /// Why a file is not read at all.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl fmt::Display for OpenError {
             OpenError::NoTrace => write!(f, "this is no trace of deadheat record"),
             OpenError::Version(version) => write!(
                 f,
-                "this trace has version {version} of the format, and this deadheat reads version {VERSION}"
+                "this trace has version {version} of the format, and this deadheat reads versions {OLDEST} to {VERSION}"
             ),
         }
     }
@@ -82,7 +82,7 @@ impl<R: Read + Seek> Reader<R> {
             return Err(OpenError::NoTrace);
         }
         let version = u32::from_le_bytes([head[8], head[9], head[10], head[11]]);
-        if version != VERSION {
+        if !(OLDEST..=VERSION).contains(&version) {
             return Err(OpenError::Version(version));
         }
         let mut reader = Reader {

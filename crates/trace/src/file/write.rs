@@ -114,12 +114,27 @@ impl<W: Write> Writer<W> {
         let result = loop {
             let before = rest;
             let caller = stream.decoder.caller();
-            let item = match stream.decoder.next(&mut rest) {
-                Ok(Some(item)) => item,
-                Ok(None) => break Ok(()),
-                Err(damage) => break Err(damage),
+            stream.decoder.definitions(&mut rest);
+            let defined = before.len() - rest.len();
+            let end = if let Some(turns) = stream.decoder.turns(&mut rest) {
+                self.written.accesses += u64::from(turns.count);
+                name(&mut named, stream.decoder.caller());
+                None
+            } else {
+                match stream.decoder.next(&mut rest) {
+                    Ok(Some(item)) => {
+                        self.count(&item, &mut named, &mut forked);
+                        None
+                    }
+                    // What was defined may be for what comes later.
+                    Ok(None) if defined > 0 => {
+                        rest = &before[defined..];
+                        Some(Ok(()))
+                    }
+                    Ok(None) => break Ok(()),
+                    Err(damage) => break Err(damage),
+                }
             };
-            self.count(&item, &mut named, &mut forked);
             if stream.words.is_empty() {
                 // A frame stands on its own: what it leans on is said again.
                 stream
@@ -128,6 +143,9 @@ impl<W: Write> Writer<W> {
             }
             let taken = &before[..before.len() - rest.len()];
             stream.add(taken);
+            if let Some(end) = end {
+                break end;
+            }
         };
         self.nodes(named, source)?;
         if stream.words.len() >= FRAME_WORDS {
@@ -141,22 +159,17 @@ impl<W: Write> Writer<W> {
         match item {
             Item::Touch(touched) => {
                 self.written.accesses += 1;
-                named.push(touched.caller);
+                name(named, touched.caller);
             }
             Item::Act(act) => {
                 self.written.acts += 1;
-                named.push(act.at);
+                name(named, act.at);
                 if let crate::event::Action::Fork(child) = act.action {
                     forked(child);
                 }
             }
             Item::Lost(count) => self.written.dropped += count,
             Item::Memory(..) => {}
-        }
-        if let [.., a, b] = named[..]
-            && a == b
-        {
-            named.pop();
         }
     }
 
@@ -223,6 +236,13 @@ impl<W: Write> Writer<W> {
         }
         self.out.flush()?;
         Ok((self.out, self.written))
+    }
+}
+
+/// Adds a call stack, unless it is the one that was added last.
+fn name(named: &mut Vec<StackNode>, node: StackNode) {
+    if named.last() != Some(&node) {
+        named.push(node);
     }
 }
 

@@ -11,7 +11,7 @@ use super::word::{
     ACCESS, ADDRESS_SHIFT, DETAIL_MASK, DETAIL_SHIFT, OP_MASK, OP_SHIFT, Op, PLACE_SHIFT, PLACES,
     STACK_SHIFT, Spot, width,
 };
-use super::{Act, Item, MemoryKind, Object, ObjectKind, StackNode, Touch, Touched};
+use super::{Act, Item, MemoryKind, Object, ObjectKind, StackNode, Touch, Touched, Turns};
 
 /// Why words are no items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +51,8 @@ pub struct Decoder {
     /// By index; 0 is undefined.
     places: Vec<Spot>,
     caller: StackNode,
+    /// What is left of a loop whose turns are told one by one.
+    left: Option<Turns>,
 }
 
 impl Default for Decoder {
@@ -64,6 +66,7 @@ impl Decoder {
         Decoder {
             places: Vec::new(),
             caller: StackNode(0),
+            left: None,
         }
     }
 
@@ -101,9 +104,53 @@ impl Decoder {
         }
     }
 
-    /// The next item of the frame in `words`, which is then behind it; none at the frame's end.
+    /// Takes the loop at the beginning of `words`, which are then behind it; none if there is none, or none that can be:
+    /// for those who take its turns together.
+    #[inline]
+    pub fn turns(&self, words: &mut &[u64]) -> Option<Turns> {
+        let [word, addr, how, rest @ ..] = *words else {
+            return None;
+        };
+        if word & (ACCESS | OP_MASK << OP_SHIFT) != (Op::Turns as u64) << OP_SHIFT {
+            return None;
+        }
+        let turns = self.turns_of(*word, *addr, *how).ok()?;
+        *words = rest;
+        Some(turns)
+    }
+
+    fn turns_of(&self, word: u64, addr: u64, how: u64) -> Result<Turns, Damage> {
+        let index = (word >> DETAIL_SHIFT) as u16;
+        let turns = Turns {
+            addr,
+            count: how as u32,
+            stride: (how >> 32) as u32,
+            spot: self.place(index).ok_or(Damage::NoPlace(index))?,
+        };
+        Touch::new(turns.spot.kind()).ok_or(Damage::NoPlace(index))?;
+        if !turns.is_legal() {
+            return Err(Damage::BadRange);
+        }
+        Ok(turns)
+    }
+
+    /// The next turn of a loop.
+    fn turn(&mut self, turns: Turns) -> Result<Item, Damage> {
+        self.left = (turns.count > 1).then(|| Turns {
+            addr: turns.addr + u64::from(turns.stride),
+            count: turns.count - 1,
+            ..turns
+        });
+        self.touched(0, turns.spot, turns.addr, turns.spot.size())
+    }
+
+    /// The next item of the frame in `words`, which is then behind it; none at the frame's end. The turns of a loop come one
+    /// by one.
     #[inline]
     pub fn next(&mut self, words: &mut &[u64]) -> Result<Option<Item>, Damage> {
+        if let Some(turns) = self.left.take() {
+            return self.turn(turns).map(Some);
+        }
         loop {
             let Some((&word, rest)) = words.split_first() else {
                 return Ok(None);
@@ -125,6 +172,10 @@ impl Decoder {
             match op {
                 Op::Place => self.define((word >> DETAIL_SHIFT) as u16, Spot(operands[0])),
                 Op::Calls => self.caller = StackNode((word >> STACK_SHIFT) as u32),
+                Op::Turns => {
+                    let turns = self.turns_of(word, operands[0], operands[1])?;
+                    return self.turn(turns).map(Some);
+                }
                 _ => return self.other(op, word, operands),
             }
         }
@@ -265,7 +316,7 @@ fn action(op: Op, word: u64, detail: u64, o: &[u64]) -> Result<Action, Damage> {
         Op::Fence => Action::Fence(FenceOrder::from_code(order).ok_or(bad)?),
         Op::Alloc => Action::Alloc(bounds(o[0], o[1])?),
         Op::Free => Action::Free(bounds(o[0], o[1])?),
-        Op::Nothing | Op::Place | Op::Calls | Op::Range | Op::Memory | Op::Lost => {
+        Op::Nothing | Op::Place | Op::Calls | Op::Range | Op::Memory | Op::Lost | Op::Turns => {
             return Err(Damage::Unknown(word));
         }
     })

@@ -5,7 +5,7 @@ use crate::event::{Action, Range};
 use super::word::{
     ACCESS, ADDRESS_BITS, ADDRESS_SHIFT, MOST_WORDS, Op, PLACE_SHIFT, Spot, atomic_detail,
 };
-use super::{Act, MemoryKind, Object, StackNode};
+use super::{Act, MemoryKind, Object, StackNode, Turns};
 
 /// The words of one item.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +63,16 @@ pub fn range(range: Range, index: u16) -> Words {
     Words::new(Op::Range.word(index as u64, 0))
         .and(range.addr().0)
         .and(range.size())
+}
+
+/// The same access in each turn of a loop, at the place that has this index now; none if the turns are not as they must be.
+#[inline]
+pub fn turns(turns: Turns, index: u16) -> Option<Words> {
+    turns.is_legal().then(|| {
+        Words::new(Op::Turns.word(index as u64, 0))
+            .and(turns.addr)
+            .and(u64::from(turns.stride) << 32 | u64::from(turns.count))
+    })
 }
 
 /// What some memory is.

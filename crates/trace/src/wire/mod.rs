@@ -23,6 +23,7 @@
 //! | `PLACE`   | place                         | `detail` is from here on the index of this program counter, kind and size |
 //! | `CALLS`   |                               | the following accesses were made in this call stack (without the innermost counter) |
 //! | `RANGE`   | address, size                 | an access that does not fit one word; `detail` is the place's index |
+//! | `TURNS`   | address, stride << 32 + count | what a loop touched: the place of index `detail`, in each turn one stride further |
 //! | `MEMORY`  | address, size                 | what some memory is ([`MemoryKind`])                               |
 //! | `LOST`    | count                         | so many accesses were dropped here                                 |
 //! | others    | number, then what the action needs | [`Action`]                                                    |
@@ -45,10 +46,10 @@ pub use decode::{Damage, Decoder};
 #[cfg(feature = "std")]
 pub use source::{Memory, Next, Source, Writer, touch_of};
 
-pub use encode::{Words, act, calls, lost, memory, place, plain, range};
+pub use encode::{Words, act, calls, lost, memory, place, plain, range, turns};
 pub use word::{
-    ADDRESS_BITS, ADDRESS_SHIFT, CALLS, KIND_SHIFT, LARGEST, MOST_WORDS, PLACES, PlaceUse, Spot,
-    access_of, is_act, place_of, words_of,
+    ADDRESS_BITS, ADDRESS_SHIFT, CALLS, KIND_SHIFT, LARGEST, MOST_REACH, MOST_TURNS, MOST_WORDS,
+    PLACES, PlaceUse, Spot, access_of, is_act, place_of, words_of,
 };
 
 use crate::event::{Action, Range};
@@ -127,6 +128,41 @@ impl Touched {
             Touch::AtomicRead => Action::AtomicRead(self.range),
             Touch::AtomicWrite => Action::AtomicWrite(self.range),
         }
+    }
+}
+
+/// What a loop touched: the same bytes in each turn, one stride further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Turns {
+    /// Of the first turn.
+    pub addr: u64,
+    pub count: u32,
+    pub stride: u32,
+    /// Where and how, and how many bytes in each turn.
+    pub spot: Spot,
+}
+
+impl Turns {
+    /// Turns that there are, of sizes that there are, no further apart than one can tell.
+    #[inline]
+    pub fn is_legal(&self) -> bool {
+        (1..=MOST_TURNS).contains(&self.count)
+            && (1..LARGEST).contains(&self.spot.size())
+            && self.stride > 0
+            && self.reach() <= MOST_REACH
+            && self.addr.checked_add(self.reach()).is_some()
+    }
+
+    /// Bytes from the first to the last of them.
+    #[inline]
+    pub fn reach(&self) -> u64 {
+        (u64::from(self.count) - 1) * u64::from(self.stride) + self.spot.size()
+    }
+
+    /// Whether no byte between the first and the last is left out.
+    #[inline]
+    pub fn is_dense(&self) -> bool {
+        self.count == 1 || u64::from(self.stride) <= self.spot.size()
     }
 }
 

@@ -8,6 +8,10 @@ pub const PLACES: usize = 1 << 16;
 pub const MOST_WORDS: usize = 5;
 /// Sizes from here on need a `RANGE`.
 pub const LARGEST: u64 = 0xfff;
+/// Turns that one `TURNS` can tell: so few that three words never stand for very many accesses.
+pub const MOST_TURNS: u32 = 1 << 12;
+/// The farthest that the accesses of one `TURNS` can reach.
+pub const MOST_REACH: u64 = 1 << 30;
 
 pub(super) const ACCESS: u64 = 1;
 pub(super) const PLACE_SHIFT: u32 = 1;
@@ -63,6 +67,7 @@ pub(super) enum Op {
     Range = 3,
     Memory = 4,
     Lost = 5,
+    Turns = 6,
     Begin = 16,
     End = 17,
     Fork = 18,
@@ -100,6 +105,7 @@ impl Op {
             3 => Op::Range,
             4 => Op::Memory,
             5 => Op::Lost,
+            6 => Op::Turns,
             16 => Op::Begin,
             17 => Op::End,
             18 => Op::Fork,
@@ -135,7 +141,7 @@ impl Op {
         match self {
             Op::Nothing | Op::Calls => 0,
             Op::Place | Op::Lost => 1,
-            Op::Range | Op::Memory => 2,
+            Op::Range | Op::Memory | Op::Turns => 2,
             Op::Begin | Op::End | Op::Fence => 1,
             Op::Fork | Op::Join => 2,
             Op::Lock
@@ -205,7 +211,7 @@ pub fn place_of(word: u64) -> Option<PlaceUse> {
     }
     match Op::new(word >> OP_SHIFT & OP_MASK)? {
         Op::Place => Some(PlaceUse::Defines((word >> DETAIL_SHIFT) as u16)),
-        Op::Range => Some(PlaceUse::Uses((word >> DETAIL_SHIFT) as u16)),
+        Op::Range | Op::Turns => Some(PlaceUse::Uses((word >> DETAIL_SHIFT) as u16)),
         _ => None,
     }
 }
