@@ -10,7 +10,7 @@ use crate::batch::{LocksId, kind};
 use crate::detector::DetectorKind;
 
 /// Where and how an access was made: what is remembered of it beside its entry.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct Info {
     pub spot: Spot,

@@ -1,44 +1,54 @@
 //! One cell: two remembered accesses or a list of them, and the rules of FastTrack on it.
 
 use deadheat_detect::entry::{self, Entry, LIST, MASK, SEQ_SHIFT};
-use deadheat_trace::wire::Spot;
 
 use super::lists::Lists;
+use super::sites::{Site, Sites};
 use crate::batch::{Access, Run};
 use crate::detector::{Clocks, DetectorKind};
 use crate::found::{Candidate, Found, Info, Side};
 
 /// Two remembered accesses and what is behind them.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
 pub struct Cell {
     pub words: [u64; 2],
-    pub infos: [Info; 2],
+    /// If the second word is a list's, the second of these is its number.
+    pub sites: [Site; 2],
 }
 
+const _: () = assert!(size_of::<Cell>() == 24);
+
 impl Cell {
-    /// Keeps the entries that `stays` says, which may also change them.
-    pub fn keep(&mut self, lists: &mut Lists, stays: impl FnMut(&mut u64) -> bool) {
-        keep(&mut self.words, &mut self.infos, lists, stays);
+    pub fn is_empty(&self) -> bool {
+        self.words == [0; 2]
+    }
+
+    /// The list of a cell that has one.
+    #[inline(always)]
+    pub fn list(&self) -> Option<u32> {
+        (self.words[1] & LIST != 0).then_some(self.sites[1].0)
+    }
+
+    fn set(&mut self, at: usize, (word, site): (u64, Site)) {
+        (self.words[at], self.sites[at]) = (word, site);
+    }
+
+    fn get(&self, at: usize) -> (u64, Site) {
+        (self.words[at], self.sites[at])
+    }
+
+    /// Rule same epoch, for the words of the cell itself.
+    #[inline(always)]
+    pub fn settled(&self, stamp: u64, need: u64) -> bool {
+        let hit = |word: u64| (word ^ stamp) >> SEQ_SHIFT == 0 && word & need == need;
+        hit(self.words[0]) || hit(self.words[1])
     }
 }
 
 /// The word of a cell that has a list. Its slot and time are 0, which no access has.
-fn list_word(index: u32) -> (u64, Info) {
-    let info = Info {
-        spot: Spot(u64::from(index)),
-        ..Info::default()
-    };
-    (LIST, info)
-}
-
-fn index_of(infos: &[Info; 2]) -> u32 {
-    infos[1].spot.0 as u32
-}
-
-/// The list of a cell that has one.
-#[inline(always)]
-pub fn list(words: &[u64; 2], infos: &[Info; 2]) -> Option<u32> {
-    (words[1] & LIST != 0).then(|| index_of(infos))
+fn list_word(index: u32) -> (u64, Site) {
+    (LIST, Site(index))
 }
 
 /// The run being checked: who, when, and what he knows.
@@ -59,8 +69,9 @@ impl Now<'_> {
             .is_some_and(|&time| old.covered_by(time))
     }
 
+    /// What is behind an access.
     #[inline(always)]
-    fn info(&self, access: &Access) -> Info {
+    pub fn info(&self, access: &Access) -> Info {
         Info {
             spot: access.spot,
             caller: access.caller,
@@ -78,12 +89,15 @@ pub struct Touch<'a> {
     pub number: u64,
     /// Bytes of the cell, and bits for plain and write.
     pub need: u64,
+    /// What is behind it.
+    pub site: Site,
+    pub sites: &'a Sites,
 }
 
 impl Touch<'_> {
     #[cold]
     #[inline(never)]
-    fn race(&self, found: &mut Found, old: Entry, behind: &Info, bytes: u8) {
+    fn race(&self, found: &mut Found, old: Entry, behind: Site, bytes: u8) {
         let Touch {
             now, access, need, ..
         } = *self;
@@ -101,7 +115,7 @@ impl Touch<'_> {
             old: Side {
                 strand: now.clocks.owner(old.slot(), old.seq()),
                 time: old.seq(),
-                info: *behind,
+                info: self.sites.of(behind),
                 what: Entry(old.0 & entry::WHAT),
             },
             memory: None,
@@ -110,14 +124,14 @@ impl Touch<'_> {
 
     /// Rules race, subsume and merge for one remembered access.
     #[inline(always)]
-    fn meet(&self, word: &mut u64, behind: &Info, found: &mut Found) -> Meeting {
+    fn meet(&self, word: &mut u64, behind: Site, found: &mut Found) -> Meeting {
         let (old, new) = (Entry(*word), Entry(self.now.stamp | self.need));
         let known = self.now.knows(old);
         let bytes = entry::racing_bytes(old, new, known);
         if bytes != 0 {
             self.race(found, old, behind, bytes);
         }
-        if (old.0 ^ new.0) & !MASK == 0 && *behind == self.now.info(self.access) {
+        if (old.0 ^ new.0) & !MASK == 0 && behind == self.site {
             return Meeting::Same;
         }
         *word = entry::remains(old, new, known).0;
@@ -138,31 +152,18 @@ enum Meeting {
     Stays,
 }
 
-/// Rule same epoch, for the words of the cell itself.
-#[inline(always)]
-pub fn settled(words: &[u64; 2], stamp: u64, need: u64) -> bool {
-    let hit = |word: u64| (word ^ stamp) >> SEQ_SHIFT == 0 && word & need == need;
-    hit(words[0]) || hit(words[1])
-}
-
 /// Rules race, subsume, merge and put.
 #[inline(always)]
-pub fn touch(
-    words: &mut [u64; 2],
-    infos: &mut [Info; 2],
-    touch: Touch<'_>,
-    lists: &mut Lists,
-    found: &mut Found,
-) {
-    if words[1] & LIST != 0 {
-        return touch_list(words, infos, touch, lists, found);
+pub fn touch(cell: &mut Cell, touch: Touch<'_>, lists: &mut Lists, found: &mut Found) {
+    if cell.words[1] & LIST != 0 {
+        return touch_list(cell, touch, lists, found);
     }
     let mut free = None;
     let mut same = None;
     for i in [1, 0] {
-        if words[i] != 0 {
-            match touch.meet(&mut words[i], &infos[i], found) {
-                Meeting::Gone => words[i] = 0,
+        if cell.words[i] != 0 {
+            match touch.meet(&mut cell.words[i], cell.sites[i], found) {
+                Meeting::Gone => cell.words[i] = 0,
                 Meeting::Same => {
                     same = Some(i);
                     continue;
@@ -172,36 +173,30 @@ pub fn touch(
         }
         free = Some(i);
     }
-    let new = (touch.now.stamp | touch.need, touch.now.info(touch.access));
+    let new = (touch.now.stamp | touch.need, touch.site);
     match (same, free) {
-        (Some(i), _) => words[i] |= touch.need,
-        (None, Some(i)) => (words[i], infos[i]) = new,
+        (Some(i), _) => cell.words[i] |= touch.need,
+        (None, Some(i)) => cell.set(i, new),
         (None, None) => {
-            let index = lists.new_list([(words[1], infos[1]), new]);
-            (words[1], infos[1]) = list_word(index);
+            let index = lists.new_list([cell.get(1), new]);
+            cell.set(1, list_word(index));
         }
     }
 }
 
 /// The same for a cell with a list.
 #[inline(never)]
-fn touch_list(
-    words: &mut [u64; 2],
-    infos: &mut [Info; 2],
-    touch: Touch<'_>,
-    lists: &mut Lists,
-    found: &mut Found,
-) {
+fn touch_list(cell: &mut Cell, touch: Touch<'_>, lists: &mut Lists, found: &mut Found) {
     let (stamp, need) = (touch.now.stamp, touch.need);
-    let index = index_of(infos);
+    let index = cell.sites[1].0;
     let list = lists.of(index);
     let same_epoch = |word: u64| (word ^ stamp) >> SEQ_SHIFT == 0 && word & need == need;
     // Whoever comes back finds it in the cell itself.
-    if list.swap(&mut words[0], &mut infos[0], same_epoch) {
+    if list.swap(&mut cell.words[0], &mut cell.sites[0], same_epoch) {
         return;
     }
     let mut merged = false;
-    let mut stays = |word: &mut u64, info: &Info| match touch.meet(word, info, found) {
+    let mut stays = |word: &mut u64, site: &Site| match touch.meet(word, *site, found) {
         Meeting::Gone => false,
         Meeting::Same => {
             if !merged {
@@ -212,35 +207,35 @@ fn touch_list(
         }
         Meeting::Stays => true,
     };
-    if words[0] != 0 && !stays(&mut words[0], &infos[0]) {
-        words[0] = 0;
+    if cell.words[0] != 0 && !stays(&mut cell.words[0], &cell.sites[0]) {
+        cell.words[0] = 0;
     }
     list.retain(stays);
     if !merged {
         // The newest is the one that is looked for next.
-        if words[0] != 0 {
-            list.push(words[0], infos[0]);
+        if cell.words[0] != 0 {
+            list.push(cell.words[0], cell.sites[0]);
         }
-        (words[0], infos[0]) = (stamp | need, touch.now.info(touch.access));
+        cell.set(0, (stamp | need, touch.site));
     }
-    settle_list(words, infos, lists, index);
+    settle_list(cell, lists, index);
 }
 
 /// Takes a list that has become short into the cell.
 #[inline(always)]
-fn settle_list(words: &mut [u64; 2], infos: &mut [Info; 2], lists: &mut Lists, index: u32) {
+fn settle_list(cell: &mut Cell, lists: &mut Lists, index: u32) {
     let list = lists.of(index);
-    if words[0] == 0
-        && let Some((word, info)) = list.pop()
+    if cell.words[0] == 0
+        && let Some(entry) = list.pop()
     {
-        (words[0], infos[0]) = (word, info);
+        cell.set(0, entry);
     }
     if list.len() > 1 {
         return;
     }
     match list.pop() {
-        Some(last) => (words[1], infos[1]) = last,
-        None => words[1] = 0,
+        Some(last) => cell.set(1, last),
+        None => cell.words[1] = 0,
     }
     lists.give_up(index);
 }
@@ -248,7 +243,7 @@ fn settle_list(words: &mut [u64; 2], infos: &mut [Info; 2], lists: &mut Lists, i
 /// A whole page that is one cell. False if it must become cells.
 pub fn whole(all: &mut Cell, touch: Touch<'_>, lists: &mut Lists, found: &mut Found) -> bool {
     let now = touch.now;
-    if settled(&all.words, now.stamp, touch.need) {
+    if all.settled(now.stamp, touch.need) {
         return true;
     }
     // One cell can speak for all of them only if nothing is to be told and there is room.
@@ -267,51 +262,50 @@ pub fn whole(all: &mut Cell, touch: Touch<'_>, lists: &mut Lists, found: &mut Fo
     if !room || !all.words.iter().all(|&word| quiet(word)) {
         return false;
     }
-    let Cell { words, infos } = all;
-    self::touch(words, infos, touch, lists, found);
+    self::touch(all, touch, lists, found);
     true
 }
 
 /// Adds an access that somebody else has remembered.
-pub fn adopt(
-    words: &mut [u64; 2],
-    infos: &mut [Info; 2],
-    old: Entry,
-    behind: Info,
-    lists: &mut Lists,
-) {
-    if words[1] & LIST != 0 {
-        lists.of(index_of(infos)).push(old.0, behind);
-    } else if let Some(free) = words.iter().position(|&word| word == 0) {
-        (words[free], infos[free]) = (old.0, behind);
+pub fn adopt(cell: &mut Cell, old: Entry, site: Site, lists: &mut Lists) {
+    if let Some(index) = cell.list() {
+        lists.of(index).push(old.0, site);
+    } else if let Some(free) = cell.words.iter().position(|&word| word == 0) {
+        cell.set(free, (old.0, site));
     } else {
-        let index = lists.new_list([(words[1], infos[1]), (old.0, behind)]);
-        (words[1], infos[1]) = list_word(index);
+        let index = lists.new_list([cell.get(1), (old.0, site)]);
+        cell.set(1, list_word(index));
     }
 }
 
 /// Keeps the entries of a cell that `stays` says, which may also change them.
-pub fn keep(
-    words: &mut [u64; 2],
-    infos: &mut [Info; 2],
-    lists: &mut Lists,
-    mut stays: impl FnMut(&mut u64) -> bool,
-) {
-    if words[0] != 0 && !stays(&mut words[0]) {
-        words[0] = 0;
+pub fn keep(cell: &mut Cell, lists: &mut Lists, mut stays: impl FnMut(&mut u64) -> bool) {
+    if cell.words[0] != 0 && !stays(&mut cell.words[0]) {
+        cell.words[0] = 0;
     }
-    if words[1] & LIST != 0 {
-        let index = index_of(infos);
+    if let Some(index) = cell.list() {
         lists.of(index).retain(|word, _| stays(word));
-        settle_list(words, infos, lists, index);
-    } else if words[1] != 0 && !stays(&mut words[1]) {
-        words[1] = 0;
+        settle_list(cell, lists, index);
+    } else if cell.words[1] != 0 && !stays(&mut cell.words[1]) {
+        cell.words[1] = 0;
+    }
+}
+
+/// Calls `visit` with what is behind each entry of a cell.
+pub fn sites(cell: &Cell, lists: &Lists, visit: &mut dyn FnMut(Site)) {
+    if cell.words[0] != 0 {
+        visit(cell.sites[0]);
+    }
+    if let Some(index) = cell.list() {
+        lists.sites(index, visit);
+    } else if cell.words[1] != 0 {
+        visit(cell.sites[1]);
     }
 }
 
 /// The cell is forgotten.
-pub fn give_up_list(words: &[u64; 2], infos: &[Info; 2], lists: &mut Lists) {
-    if let Some(index) = list(words, infos) {
+pub fn give_up_list(cell: &Cell, lists: &mut Lists) {
+    if let Some(index) = cell.list() {
         lists.give_up(index);
     }
 }

@@ -1,7 +1,7 @@
 //! Lists of entries for those cells that have more than two.
 
 use super::ahead::fetch;
-use crate::found::Info;
+use super::sites::Site;
 
 /// Entries that a list has room for without memory of its own.
 const NEAR: usize = 4;
@@ -14,13 +14,13 @@ pub struct List {
     // invariant: none unless `count` is NEAR, and never empty
     far: Option<Box<Far>>,
     words: [u64; NEAR],
-    infos: [Info; NEAR],
+    sites: [Site; NEAR],
 }
 
-/// The entries that have no room; boxed, so that a list is two lines of the cache, and a search looks at one.
-type Far = Vec<(u64, Info)>;
+/// The entries that have no room; boxed, so that a list is one line of the cache.
+type Far = Vec<(u64, Site)>;
 
-const _: () = assert!(size_of::<List>() == 128);
+const _: () = assert!(size_of::<List>() == 64);
 
 impl List {
     pub fn len(&self) -> usize {
@@ -28,27 +28,27 @@ impl List {
     }
 
     #[inline(always)]
-    pub fn push(&mut self, word: u64, info: Info) {
+    pub fn push(&mut self, word: u64, site: Site) {
         let at = self.count as usize;
         if at < NEAR {
-            (self.words[at], self.infos[at]) = (word, info);
+            (self.words[at], self.sites[at]) = (word, site);
             self.count += 1;
         } else {
-            self.far.get_or_insert_default().push((word, info));
+            self.far.get_or_insert_default().push((word, site));
         }
     }
 
     #[inline(always)]
-    pub fn pop(&mut self) -> Option<(u64, Info)> {
+    pub fn pop(&mut self) -> Option<(u64, Site)> {
         if self.far.is_some() {
             return self.pop_far();
         }
         self.count = self.count.checked_sub(1)?;
         let at = self.count as usize;
-        Some((self.words[at], self.infos[at]))
+        Some((self.words[at], self.sites[at]))
     }
 
-    fn pop_far(&mut self) -> Option<(u64, Info)> {
+    fn pop_far(&mut self) -> Option<(u64, Site)> {
         let far = self.far.as_mut()?;
         let last = far.pop();
         if far.is_empty() {
@@ -62,20 +62,20 @@ impl List {
     pub fn swap(
         &mut self,
         word: &mut u64,
-        info: &mut Info,
+        site: &mut Site,
         is_it: impl Fn(u64) -> bool + Copy,
     ) -> bool {
         let near = &mut self.words[..self.count as usize];
         if let Some(at) = near.iter().position(|&word| is_it(word)) {
             std::mem::swap(word, &mut near[at]);
-            std::mem::swap(info, &mut self.infos[at]);
+            std::mem::swap(site, &mut self.sites[at]);
             return true;
         }
         if let Some(far) = &mut self.far
             && let Some(found) = far.iter_mut().find(|(word, _)| is_it(*word))
         {
             std::mem::swap(word, &mut found.0);
-            std::mem::swap(info, &mut found.1);
+            std::mem::swap(site, &mut found.1);
             return true;
         }
         false
@@ -83,23 +83,23 @@ impl List {
 
     /// Keeps the entries that `stays` says, which may also change them.
     #[inline(always)]
-    pub fn retain(&mut self, mut stays: impl FnMut(&mut u64, &Info) -> bool) {
+    pub fn retain(&mut self, mut stays: impl FnMut(&mut u64, &Site) -> bool) {
         let mut kept = 0;
         for at in 0..self.count as usize {
-            if stays(&mut self.words[at], &self.infos[at]) {
+            if stays(&mut self.words[at], &self.sites[at]) {
                 if kept != at {
-                    (self.words[kept], self.infos[kept]) = (self.words[at], self.infos[at]);
+                    (self.words[kept], self.sites[kept]) = (self.words[at], self.sites[at]);
                 }
                 kept += 1;
             }
         }
         self.count = kept as u32;
         if let Some(mut far) = self.far.take() {
-            far.retain_mut(|(word, info)| stays(word, info));
+            far.retain_mut(|(word, site)| stays(word, site));
             while (self.count as usize) < NEAR
-                && let Some((word, info)) = far.pop()
+                && let Some((word, site)) = far.pop()
             {
-                self.push(word, info);
+                self.push(word, site);
             }
             self.far = (!far.is_empty()).then_some(far);
         }
@@ -124,17 +124,26 @@ impl Lists {
         &mut self.lists[index as usize]
     }
 
+    /// Calls `visit` with what is behind each entry of a list.
+    pub fn sites(&self, index: u32, visit: &mut dyn FnMut(Site)) {
+        let list = &self.lists[index as usize];
+        list.sites[..list.count as usize]
+            .iter()
+            .for_each(|&site| visit(site));
+        let far = list.far.iter().flat_map(|far| far.iter());
+        far.for_each(|&(_, site)| visit(site));
+    }
+
     /// The list will be needed.
     #[inline(always)]
     pub fn fetch(&self, index: u32) {
         if let Some(list) = self.lists.get(index as usize) {
-            fetch(&list.count);
-            fetch(&list.infos);
+            fetch(list);
         }
     }
 
     /// A list with two entries.
-    pub fn new_list(&mut self, entries: [(u64, Info); 2]) -> u32 {
+    pub fn new_list(&mut self, entries: [(u64, Site); 2]) -> u32 {
         let index = self.free.pop().unwrap_or_else(|| {
             self.lists.push(List::default());
             (self.lists.len() - 1) as u32
@@ -142,7 +151,7 @@ impl Lists {
         let list = self.of(index);
         entries
             .into_iter()
-            .for_each(|(word, info)| list.push(word, info));
+            .for_each(|(word, site)| list.push(word, site));
         index
     }
 
@@ -156,20 +165,16 @@ impl Lists {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use deadheat_trace::wire::Spot;
 
-    fn info(word: u64) -> Info {
-        Info {
-            spot: Spot(word * 3),
-            ..Info::default()
-        }
+    fn site(word: u64) -> Site {
+        Site(word as u32 * 3)
     }
 
     /// What a list holds, sorted.
     fn all(list: &mut List) -> Vec<u64> {
         let mut words = Vec::new();
         list.retain(|word, behind| {
-            assert_eq!(*behind, info(*word));
+            assert_eq!(*behind, site(*word));
             words.push(*word);
             true
         });
@@ -196,7 +201,7 @@ mod tests {
                 }
                 2 => {
                     let wanted = naive.get((seed >> 40) as usize % 7).copied();
-                    let (mut word, mut behind) = (n, info(n));
+                    let (mut word, mut behind) = (n, site(n));
                     let found = list.swap(&mut word, &mut behind, |word| Some(word) == wanted);
                     assert_eq!((found, found.then_some(word)), (wanted.is_some(), wanted));
                     if found {
@@ -205,7 +210,7 @@ mod tests {
                     }
                 }
                 _ => {
-                    list.push(n, info(n));
+                    list.push(n, site(n));
                     naive.push(n);
                 }
             }

@@ -14,36 +14,40 @@
 //! | fresh      | memory is allocated                                            | clear its bytes in all entries |
 //! | forget     | every strand that is left knows the entry                      | drop it, and pages without any |
 //!
-//! A page is 128 cells of 8 bytes. A cell has two words and what is behind them; a third entry turns the second word
-//! into the number of a list. A page whose cells are all alike (a large memset, a free) is one cell.
+//! A page is 128 cells of 8 bytes. A cell has two words and the numbers of what is behind them, 24 bytes; a third entry turns
+//! the second word into the number of a list. A page whose cells are all alike (a large memset, a free) is one cell.
 //!
 //! | file      | what                                              |
 //! |-----------|---------------------------------------------------|
 //! | [`cell`]  | the rules on one cell                             |
 //! | [`lists`] | what does not fit a cell                          |
 //! | [`pages`] | where the cells of an address are                 |
+//! | [`sites`] | what is behind the accesses                       |
 //! | [`ahead`] | memory that will be needed soon                   |
 
 mod ahead;
 mod cell;
 mod lists;
 mod pages;
+mod sites;
 
 use deadheat_detect::entry::{self, Entry, MASK, PLAIN, WRITE};
 use deadheat_trace::Range;
 
-use crate::batch::{Access, Batch, Run, bits};
+use crate::batch::{Batch, Run, bits};
 use crate::detector::{Clocks, DetectorKind};
 use crate::found::{Found, Info};
-use cell::{Now, Touch, settled};
+use cell::{Now, Touch};
 use lists::Lists;
 use pages::{PAGE, PAGE_SHIFT, Pages};
+use sites::Sites;
 
 /// The detector's memory.
 #[derive(Debug)]
 pub struct Fast {
     pages: Pages,
     lists: Lists,
+    sites: Sites,
     /// Pages at which the next sweep is due.
     sweep_at: usize,
     /// Fewer pages are not worth a sweep.
@@ -64,6 +68,7 @@ impl Default for Fast {
         Fast {
             pages: Pages::default(),
             lists: Lists::default(),
+            sites: Sites::default(),
             sweep_at: FEW,
             few: FEW,
             name: DetectorKind::FastTrack,
@@ -83,6 +88,15 @@ impl Fast {
 
     /// Checks the accesses of a run of the batch.
     pub fn run(&mut self, run: &Run, batch: &Batch, clocks: &Clocks, found: &mut Found) {
+        if self.sites.is_due() {
+            let Fast {
+                pages,
+                lists,
+                sites,
+                ..
+            } = self;
+            sites.collect(|mark| pages.sites(lists, mark));
+        }
         let now = Now {
             stamp: entry::stamp(run.slot.0, run.time),
             run,
@@ -90,7 +104,12 @@ impl Fast {
             clocks,
             name: self.name,
         };
-        let Fast { pages, lists, .. } = self;
+        let Fast {
+            pages,
+            lists,
+            sites,
+            ..
+        } = self;
         let first = run.first as usize;
         // Those of later runs are fetched, too.
         let mut cells_ahead = batch.accesses[first..].iter().skip(AHEAD);
@@ -105,7 +124,15 @@ impl Fast {
                 cells.fetch_list(later.addr >> 3, lists);
             }
             if access.stride != 0 {
-                strided(pages, lists, &now, access, found);
+                let touch = Touch {
+                    now: &now,
+                    access,
+                    number: 0,
+                    need: bits(access.spot.kind()),
+                    site: sites.number(now.info(access)),
+                    sites,
+                };
+                strided(pages, lists, touch, found);
                 continue;
             }
             let bits = bits(access.spot.kind());
@@ -115,18 +142,28 @@ impl Fast {
                 let number = access.addr >> 3;
                 let place = pages.place(access.addr >> PAGE_SHIFT);
                 let cells = pages.cells(place);
-                if !settled(cells.words(number), now.stamp, need) {
-                    let (words, infos) = cells.cell(number);
+                let cell = cells.cell(number);
+                if !cell.settled(now.stamp, need) {
                     let touch = Touch {
                         now: &now,
                         access,
                         number,
                         need,
+                        site: sites.number(now.info(access)),
+                        sites,
                     };
-                    cell::touch(words, infos, touch, lists, found);
+                    cell::touch(cell, touch, lists, found);
                 }
             } else {
-                range(pages, lists, &now, access, access.addr, access.len, found);
+                let touch = Touch {
+                    now: &now,
+                    access,
+                    number: 0,
+                    need: bits,
+                    site: sites.number(now.info(access)),
+                    sites,
+                };
+                range(pages, lists, touch, access.addr, access.len, found);
             }
         }
     }
@@ -135,8 +172,13 @@ impl Fast {
     /// called for cells of which nothing but such accesses is remembered.
     pub fn adopt(&mut self, cell: u64, old: Entry, behind: Info) {
         let place = self.pages.place(cell >> (PAGE_SHIFT - 3));
-        let (words, infos) = self.pages.cells(place).cell(cell);
-        cell::adopt(words, infos, old, behind, &mut self.lists);
+        let site = self.sites.number(behind);
+        cell::adopt(
+            self.pages.cells(place).cell(cell),
+            old,
+            site,
+            &mut self.lists,
+        );
     }
 
     /// Rule fresh.
@@ -155,8 +197,7 @@ impl Fast {
                 } else if let Some(cells) = pages::filled(all, cells) {
                     for number in from >> 3..=to >> 3 {
                         let gone = mask(number, from, to);
-                        let (words, infos) = cells.cell(number);
-                        cell::keep(words, infos, lists, |word| {
+                        cell::keep(cells.cell(number), lists, |word| {
                             *word &= !gone;
                             *word & MASK != 0
                         });
@@ -186,51 +227,41 @@ impl Fast {
     }
 }
 
-/// What a loop touched in turns that leave bytes out between them.
-fn strided(
-    pages: &mut Pages,
-    lists: &mut Lists,
-    now: &Now<'_>,
-    access: &Access,
-    found: &mut Found,
-) {
-    let bits = bits(access.spot.kind());
+/// What a loop touched in turns that leave bytes out between them. `like` is without cell and bytes.
+fn strided(pages: &mut Pages, lists: &mut Lists, like: Touch<'_>, found: &mut Found) {
+    let Touch { now, access, .. } = like;
     let ahead = AHEAD as u64 / 2 * u64::from(access.stride);
     for (addr, len) in access.stretches() {
-        pages.fetch(addr + ahead);
+        pages.fetch(addr.wrapping_add(ahead));
         let offset = (addr & 7) as u32;
         if offset + len > 8 {
-            range(pages, lists, now, access, addr, len, found);
+            range(pages, lists, like, addr, len, found);
             continue;
         }
-        let need = bits | ((1u64 << len) - 1) << offset;
+        let need = like.need | ((1u64 << len) - 1) << offset;
         let number = addr >> 3;
         let place = pages.place(addr >> PAGE_SHIFT);
-        let cells = pages.cells(place);
-        if !settled(cells.words(number), now.stamp, need) {
-            let (words, infos) = cells.cell(number);
+        let cell = pages.cells(place).cell(number);
+        if !cell.settled(now.stamp, need) {
             let touch = Touch {
-                now,
-                access,
                 number,
                 need,
+                ..like
             };
-            cell::touch(words, infos, touch, lists, found);
+            cell::touch(cell, touch, lists, found);
         }
     }
 }
 
-/// An access, or a part of one, to more than one cell.
+/// An access, or a part of one, to more than one cell. `like` is without cell and bytes.
 fn range(
     pages: &mut Pages,
     lists: &mut Lists,
-    now: &Now<'_>,
-    access: &Access,
+    like: Touch<'_>,
     addr: u64,
     len: u32,
     found: &mut Found,
 ) {
-    let bits = bits(access.spot.kind());
     let last = addr + u64::from(len - 1);
     for page in addr >> PAGE_SHIFT..=last >> PAGE_SHIFT {
         let base = page << PAGE_SHIFT;
@@ -240,10 +271,9 @@ fn range(
             && let Some(all) = pages.all(place)
         {
             let touch = Touch {
-                now,
-                access,
                 number: from >> 3,
-                need: bits | MASK,
+                need: like.need | MASK,
+                ..like
             };
             if cell::whole(all, touch, lists, found) {
                 continue;
@@ -251,16 +281,15 @@ fn range(
         }
         let cells = pages.cells(place);
         for number in from >> 3..=to >> 3 {
-            let need = bits | mask(number, from, to);
-            if !settled(cells.words(number), now.stamp, need) {
-                let (words, infos) = cells.cell(number);
+            let need = like.need | mask(number, from, to);
+            let cell = cells.cell(number);
+            if !cell.settled(like.now.stamp, need) {
                 let touch = Touch {
-                    now,
-                    access,
                     number,
                     need,
+                    ..like
                 };
-                cell::touch(words, infos, touch, lists, found);
+                cell::touch(cell, touch, lists, found);
             }
         }
     }

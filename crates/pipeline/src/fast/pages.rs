@@ -5,7 +5,7 @@ use deadheat_order::QuickMap;
 use super::ahead::fetch;
 use super::cell::{self, Cell};
 use super::lists::Lists;
-use crate::found::Info;
+use super::sites::Site;
 
 pub const CELLS: usize = 128;
 pub const PAGE_SHIFT: u32 = 10;
@@ -13,41 +13,27 @@ pub const PAGE: u64 = 1 << PAGE_SHIFT;
 /// Pages whose place is remembered; a power of two.
 const NEAR: usize = 1 << 12;
 
-/// The cells of a page, words apart from what is behind them: most accesses look at words only.
+/// The cells of a page.
 #[derive(Clone, Debug)]
-pub struct Cells {
-    words: [[u64; 2]; CELLS],
-    infos: [[Info; 2]; CELLS],
-}
+pub struct Cells([Cell; CELLS]);
 
 impl Cells {
     fn all(like: &Cell) -> Box<Cells> {
-        Box::new(Cells {
-            words: [like.words; CELLS],
-            infos: [like.infos; CELLS],
-        })
-    }
-
-    /// The words of a cell, by the cell's number.
-    #[inline(always)]
-    pub fn words(&self, number: u64) -> &[u64; 2] {
-        &self.words[number as usize % CELLS]
+        Box::new(Cells([*like; CELLS]))
     }
 
     /// The cell will be needed, and if it has a list, that.
     #[inline(always)]
     pub fn fetch_list(&self, number: u64, lists: &Lists) {
-        let at = number as usize % CELLS;
-        if let Some(index) = cell::list(&self.words[at], &self.infos[at]) {
+        if let Some(index) = self.0[number as usize % CELLS].list() {
             lists.fetch(index);
         }
     }
 
-    /// All of a cell, by its number.
+    /// A cell, by its number.
     #[inline(always)]
-    pub fn cell(&mut self, number: u64) -> (&mut [u64; 2], &mut [Info; 2]) {
-        let at = number as usize % CELLS;
-        (&mut self.words[at], &mut self.infos[at])
+    pub fn cell(&mut self, number: u64) -> &mut Cell {
+        &mut self.0[number as usize % CELLS]
     }
 }
 
@@ -116,9 +102,7 @@ impl Pages {
     #[inline(always)]
     pub fn fetch(&self, addr: u64) {
         if let Some(cells) = self.near(addr >> PAGE_SHIFT) {
-            let at = (addr >> 3) as usize % CELLS;
-            fetch(&cells.words[at]);
-            fetch(&cells.infos[at]);
+            fetch(&cells.0[(addr >> 3) as usize % CELLS]);
         }
     }
 
@@ -175,6 +159,19 @@ impl Pages {
         }
     }
 
+    /// Calls `visit` with what is behind each remembered access.
+    pub fn sites(&self, lists: &Lists, visit: &mut dyn FnMut(Site)) {
+        for (page, cells) in self.pages.iter().zip(&self.cells) {
+            match cells {
+                None => cell::sites(&page.all, lists, visit),
+                Some(cells) => cells
+                    .0
+                    .iter()
+                    .for_each(|one| cell::sites(one, lists, visit)),
+            }
+        }
+    }
+
     /// Drops entries that `stays` does not want, and pages that have none then.
     pub fn forget(&mut self, lists: &mut Lists, mut stays: impl FnMut(&mut u64) -> bool + Copy) {
         let Pages {
@@ -188,16 +185,14 @@ impl Pages {
             .zip(cells.iter_mut())
             .map(|(page, cells)| match cells {
                 None => {
-                    page.all.keep(lists, &mut stays);
-                    page.all.words != [0; 2]
+                    cell::keep(&mut page.all, lists, &mut stays);
+                    !page.all.is_empty()
                 }
                 Some(cells) => {
                     let mut any = false;
-                    for (words, infos) in cells.words.iter_mut().zip(&mut cells.infos) {
-                        if *words != [0; 2] {
-                            cell::keep(words, infos, lists, &mut stays);
-                            any |= *words != [0; 2];
-                        }
+                    for cell in cells.0.iter_mut().filter(|cell| !cell.is_empty()) {
+                        cell::keep(cell, lists, &mut stays);
+                        any |= !cell.is_empty();
                     }
                     any
                 }
@@ -223,8 +218,8 @@ fn retain<T>(all: &mut Vec<T>, keeps: &[bool]) {
 /// A page of cells becomes one cell again, empty.
 pub fn empty(all: &mut Cell, cells: &mut Option<Box<Cells>>, lists: &mut Lists) {
     if let Some(cells) = cells.take() {
-        for (words, infos) in cells.words.iter().zip(&cells.infos) {
-            cell::give_up_list(words, infos, lists);
+        for cell in &cells.0 {
+            cell::give_up_list(cell, lists);
         }
     }
     *all = Cell::default();
@@ -232,7 +227,7 @@ pub fn empty(all: &mut Cell, cells: &mut Option<Box<Cells>>, lists: &mut Lists) 
 
 /// The cells of a page, made if it was one cell that is not empty; none if it is.
 pub fn filled<'a>(all: &Cell, cells: &'a mut Option<Box<Cells>>) -> Option<&'a mut Cells> {
-    if cells.is_none() && all.words == [0; 2] {
+    if cells.is_none() && all.is_empty() {
         return None;
     }
     Some(cells.get_or_insert_with(|| Cells::all(all)))
