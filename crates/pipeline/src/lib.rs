@@ -11,6 +11,7 @@
 //! | [`check`]    | the whole engine in one call                                                         |
 //! | [`merge`]    | one order of all events out of the streams' act numbers                              |
 //! | [`sequence`] | stamps events with the order and cuts them into batches                              |
+//! | `joins`      | accesses of one place that follow each other                                         |
 //! | [`order`]    | the clocks of strands, locks, atomics                                                |
 //! | [`batch`]    | what a checker gets: steps with accesses, and news about the order                   |
 //! | [`shard`]    | a checker: its part of the memory under all detectors                                |
@@ -42,6 +43,7 @@ pub mod detector;
 pub mod fast;
 pub mod found;
 pub mod frames;
+mod joins;
 pub mod locks;
 pub mod merge;
 pub mod order;

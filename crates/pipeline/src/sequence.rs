@@ -11,13 +11,14 @@ use deadheat_trace::{Action, Event, Range, Strand};
 
 use crate::batch::{Access, Batch, Block, News, Run, Step, kind};
 use crate::detector::Needs;
+use crate::joins::Joins;
 use crate::locks::Locks;
 use crate::order::{Order, Present};
 use crate::shard::Across;
 use crate::timeline::Timelines;
 
 /// Memory goes to the checkers in stripes of this many bytes.
-const STRIPE_SHIFT: u32 = 12;
+pub(crate) const STRIPE_SHIFT: u32 = 12;
 const STRIPE: u64 = 1 << STRIPE_SHIFT;
 /// What one checker gets in one piece, if all memory is its.
 const WHOLE: u64 = 1 << 15;
@@ -67,6 +68,7 @@ pub struct Sequencer {
     news: Vec<News>,
     now: Option<Now>,
     number: u64,
+    joins: Joins,
     /// Places given in this batch.
     order_in_batch: u32,
     in_frame: u32,
@@ -95,6 +97,7 @@ impl Sequencer {
             news: Vec::new(),
             now: None,
             number: 0,
+            joins: Joins::default(),
             order_in_batch: 0,
             in_frame: 0,
             since_forget: 0,
@@ -203,47 +206,57 @@ impl Sequencer {
             return self.one_by_one(strand, words, decoder);
         };
         let caller = decoder.caller();
-        let batch = &mut self.batches[0];
-        let first = batch.accesses.len();
-        let order = self.order_in_batch;
-        batch
-            .accesses
-            .extend((order..).zip(words).map_while(|(order, &word)| {
-                let (addr, index) = access_of(word)?;
-                let spot = decoder.place(index)?;
-                let size = spot.size();
-                (1..LARGEST).contains(&size).then_some(Access {
-                    addr,
-                    spot,
-                    len: size as u32,
-                    caller,
-                    order,
-                    stride: 0,
-                })
-            }));
-        let count = batch.accesses.len() - first;
-        if count == 0 {
-            return 0;
-        }
-        self.passed.accesses += count as u64;
-        self.order_in_batch += count as u32;
         let news = self.news.len() as u32;
-        match batch.steps.last_mut() {
-            Some(Step::Run(run)) if (run.strand, run.news, run.locks) == (strand, news, locks) => {
-                run.count += count as u32;
-            }
-            _ => batch.steps.push(Step::Run(Run {
+        let batch = &mut self.batches[0];
+        let before = batch.accesses.len() as u32;
+        let same = matches!(
+            batch.steps.last(),
+            Some(Step::Run(run)) if (run.strand, run.news, run.locks) == (strand, news, locks)
+        );
+        if !same {
+            batch.steps.push(Step::Run(Run {
                 strand,
                 holder: present.holder,
                 slot: present.slot,
                 time: present.time,
                 locks,
                 news,
-                first: first as u32,
-                count: count as u32,
-            })),
+                first: before,
+                count: 0,
+            }));
         }
-        count
+        let Some(Step::Run(run)) = batch.steps.last_mut() else {
+            return 0;
+        };
+        let mut taken = 0;
+        for &word in words {
+            let Some((addr, index)) = access_of(word) else {
+                break;
+            };
+            let Some(spot) = decoder.place(index) else {
+                break;
+            };
+            if !(1..LARGEST).contains(&spot.size()) {
+                break;
+            }
+            let access = Access {
+                addr,
+                spot,
+                len: spot.size() as u32,
+                caller,
+                order: self.order_in_batch + taken,
+                stride: 0,
+            };
+            taken += 1;
+            self.joins.add(&mut batch.accesses, run.first, access);
+        }
+        run.count += batch.accesses.len() as u32 - before;
+        if run.count == 0 {
+            batch.steps.pop();
+        }
+        self.passed.accesses += u64::from(taken);
+        self.order_in_batch += taken;
+        taken as usize
     }
 
     /// The same for several checkers, or for frames that are checked alone.
@@ -254,12 +267,48 @@ impl Sequencer {
                 && let Some(spot) = decoder.place(index)
                 && (1..LARGEST).contains(&spot.size())
             {
-                self.access(strand, addr, spot.size(), spot, caller);
+                if !self.joined(strand, addr, spot, caller) {
+                    self.access(strand, addr, spot.size(), spot, caller);
+                }
             } else {
                 return at;
             }
         }
         words.len()
+    }
+
+    /// Whether an access goes on where one of the same place ended, and was joined with it.
+    fn joined(&mut self, strand: Strand, addr: u64, spot: Spot, caller: StackNode) -> bool {
+        let stripe = addr >> STRIPE_SHIFT;
+        if self.across == Across::Nothing || (addr + spot.size() - 1) >> STRIPE_SHIFT != stripe {
+            return false;
+        }
+        let Some(Now { locks, .. }) = self.now.filter(|now| now.strand == strand) else {
+            return false;
+        };
+        let checker = self.checker(stripe);
+        let news = self.news.len() as u32;
+        let batch = &mut self.batches[checker];
+        let Some(Step::Run(run)) = batch.steps.last() else {
+            return false;
+        };
+        if (run.strand, run.news, run.locks) != (strand, news, locks) {
+            return false;
+        }
+        let access = Access {
+            addr,
+            spot,
+            len: spot.size() as u32,
+            caller,
+            order: self.order_in_batch,
+            stride: 0,
+        };
+        let joined = self.joins.join(&mut batch.accesses, run.first, &access);
+        if joined {
+            self.passed.accesses += 1;
+            self.order_in_batch += 1;
+        }
+        joined
     }
 
     /// An access of any size, cut into what each checker has.
@@ -428,6 +477,7 @@ impl Sequencer {
                 count: 1,
             })),
         }
+        self.joins.note(&batch.accesses, &access);
         batch.accesses.push(access);
     }
 

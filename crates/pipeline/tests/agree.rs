@@ -224,6 +224,7 @@ fn programs_of_loops() {
         let trace = with_loops(&generate(seed, &shape), &mut rng);
         let name = format!("loops of seed {seed}");
         racy += u32::from(compare(&name, &trace, told_at_once));
+        compare(&name, &trace, Memory::of);
     }
     assert!(racy > 200, "{racy} race");
 }

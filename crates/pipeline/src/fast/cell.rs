@@ -158,6 +158,12 @@ pub fn touch(cell: &mut Cell, touch: Touch<'_>, lists: &mut Lists, found: &mut F
     if cell.words[1] & LIST != 0 {
         return touch_list(cell, touch, lists, found);
     }
+    let new = touch.now.stamp | touch.need;
+    // Rule merge, if there is nothing else.
+    if (cell.words[0] ^ new) & !MASK == 0 && cell.sites[0] == touch.site && cell.words[1] == 0 {
+        cell.words[0] |= new;
+        return;
+    }
     let mut free = None;
     let mut same = None;
     for i in [1, 0] {
@@ -173,7 +179,7 @@ pub fn touch(cell: &mut Cell, touch: Touch<'_>, lists: &mut Lists, found: &mut F
         }
         free = Some(i);
     }
-    let new = (touch.now.stamp | touch.need, touch.site);
+    let new = (new, touch.site);
     match (same, free) {
         (Some(i), _) => cell.words[i] |= touch.need,
         (None, Some(i)) => cell.set(i, new),

@@ -279,10 +279,10 @@ fn range(
                 continue;
             }
         }
-        let cells = pages.cells(place);
-        for number in from >> 3..=to >> 3 {
+        let (first, last) = (from >> 3, to >> 3);
+        let cells = pages.cells(place).cells(first, last);
+        for (number, cell) in (first..).zip(cells) {
             let need = like.need | mask(number, from, to);
-            let cell = cells.cell(number);
             if !cell.settled(like.now.stamp, need) {
                 let touch = Touch {
                     number,

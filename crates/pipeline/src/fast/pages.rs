@@ -30,6 +30,12 @@ impl Cells {
         }
     }
 
+    /// The cells from one number to another, both of this page.
+    #[inline(always)]
+    pub fn cells(&mut self, first: u64, last: u64) -> &mut [Cell] {
+        &mut self.0[first as usize % CELLS..=last as usize % CELLS]
+    }
+
     /// A cell, by its number.
     #[inline(always)]
     pub fn cell(&mut self, number: u64) -> &mut Cell {
