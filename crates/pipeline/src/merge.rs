@@ -238,24 +238,34 @@ impl Merger {
         }
     }
 
-    /// Passes on a stream's accesses and the act after them.
+    /// Passes on a stream's accesses and the act after them, and again as long as the next act of all is this stream's.
     fn pass_act(&mut self, index: Index, sequencer: &mut Sequencer) {
-        let Some(stream) = self.streams[index as usize].as_mut() else {
+        let Some(mut stream) = self.streams[index as usize].take() else {
             return;
         };
-        let Some((at, _)) = stream.act.take() else {
-            return;
-        };
-        let end = (at + words_of(stream.words[at])).min(stream.words.len());
-        let forked = pass(stream, end, sequencer, &mut self.damages);
-        stream.looked = end;
-        stream.compact();
-        self.hungry.push(index);
-        if let Some(child) = forked
-            && !self.places.contains(child)
-        {
-            self.add(child);
+        while let Some((at, _)) = stream.act.take() {
+            let end = (at + words_of(stream.words[at])).min(stream.words.len());
+            let forked = pass(&mut stream, end, sequencer, &mut self.damages);
+            stream.looked = end;
+            stream.compact();
+            if let Some(child) = forked
+                && !self.places.contains(child)
+            {
+                self.add(child);
+            }
+            stream.look();
+            match stream.act {
+                Some((_, number)) if number == self.next && !sequencer.full() => {
+                    self.next = self.next.saturating_add(1);
+                }
+                Some((_, number)) => {
+                    self.waiting.push(Reverse((number, index)));
+                    break;
+                }
+                None => self.hungry.push(index),
+            }
         }
+        self.streams[index as usize] = Some(stream);
     }
 }
 

@@ -32,6 +32,16 @@ impl Blocks {
     fn born(&mut self, mut block: Block) {
         let map = self.maps.entry(block.kind).or_default();
         let (start, end) = block.range.bounds();
+        // Most blocks were blocks before. Nothing can overlap with such a one.
+        if let Some(old) = map.get_mut(&start)
+            && old.block.range == block.range
+        {
+            if block.stack == StackNode(0) {
+                block.stack = old.block.stack;
+            }
+            *old = Described { block, freed: None };
+            return;
+        }
         let mut last = None;
         if let Some((&before, old)) = map.range(..start).next_back()
             && old.block.range.bounds().1 > start

@@ -3,7 +3,7 @@
 //! An object carries the clock that a release leaves and an acquire takes. `SyncVar`s live in type-stable memory: a
 //! strand's cache may hold a reference to one that was removed, and its address tells it so.
 
-use core::cell::UnsafeCell;
+use core::cell::{Cell, UnsafeCell};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use std_alloc::boxed::Box;
@@ -80,6 +80,8 @@ pub struct State {
     /// If set, `clock` is exactly what that slot published at that number.
     last: Option<(u16, u64)>,
     more: Option<Box<Usage>>,
+    /// While the program records: stands for what was told to the object last, differently each time; 0 for nothing.
+    pub told: Cell<u64>,
 }
 
 /// How an object other than an atomic is used: who holds it, who waits. Made when first asked for.
@@ -226,6 +228,7 @@ impl State {
             clock: core::mem::take(&mut self.clock),
             last: None,
             more: None,
+            told: Cell::new(0),
         };
     }
 

@@ -211,6 +211,15 @@ pub fn released(s: &mut Strand, state: &State) {
         gave(s, state.id, state.kind, state.addr, Mode::Exclusive, at);
     } else {
         bare(s, Action::ReleaseAt(Addr(state.addr as u64)), at);
+        told(s, state);
+    }
+}
+
+/// The object was told something by the last act: whoever hears it next may learn something new.
+fn told(s: &mut Strand, state: &State) {
+    if let Some(recorder) = s.recorder() {
+        let number = &recorder.arena.header().number;
+        state.told.set(number.load(Ordering::Acquire));
     }
 }
 
@@ -221,6 +230,7 @@ pub fn replaced(s: &mut Strand, state: &State) {
     }
     let at = s.stack(&RT);
     bare(s, Action::ReplaceAt(Addr(state.addr as u64)), at);
+    told(s, state);
 }
 
 /// The strand learns what was told to the object.
@@ -329,7 +339,7 @@ pub fn load(s: &mut Strand, addr: usize, size: usize, order: Order, at: StackId)
     }
 }
 
-pub fn store(s: &mut Strand, addr: usize, size: usize, order: Order, at: StackId) {
+pub fn store(s: &mut Strand, state: &State, addr: usize, size: usize, order: Order, at: StackId) {
     let order = match (order.releases(), order.is_seq_cst()) {
         (_, true) => StoreOrder::SeqCst,
         (true, _) => StoreOrder::Release,
@@ -338,9 +348,10 @@ pub fn store(s: &mut Strand, addr: usize, size: usize, order: Order, at: StackId
     if let Some(place) = place(addr, size) {
         bare(s, Action::Store(place, order), at);
     }
+    told(s, state);
 }
 
-pub fn modify(s: &mut Strand, addr: usize, size: usize, order: Order, at: StackId) {
+pub fn modify(s: &mut Strand, state: &State, addr: usize, size: usize, order: Order, at: StackId) {
     let order = match (order.acquires(), order.releases(), order.is_seq_cst()) {
         (_, _, true) => RmwOrder::SeqCst,
         (true, true, _) => RmwOrder::AcqRel,
@@ -351,6 +362,7 @@ pub fn modify(s: &mut Strand, addr: usize, size: usize, order: Order, at: StackI
     if let Some(place) = place(addr, size) {
         bare(s, Action::Rmw(place, order), at);
     }
+    told(s, state);
 }
 
 pub fn fence(s: &mut Strand, order: Order) {

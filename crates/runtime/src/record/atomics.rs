@@ -7,6 +7,7 @@
 use crate::access::leave;
 use crate::history::Touch;
 use crate::ordering::Order;
+use crate::record::heard::{self, News};
 use crate::record::{acts, touch};
 use crate::runtime::Runtime;
 use crate::strand::Strand;
@@ -34,12 +35,26 @@ pub fn load<T>(
     }
     let at = s.stack_at(rt, pc);
     acts::prepare(s);
-    let value = rt.syncs.get(s, addr, Kind::Atomic).with(|_| {
+    let (value, news) = rt.syncs.get(s, addr, Kind::Atomic).with(|state| {
         let value = raw();
-        acts::load(s, addr, size, order, at);
-        value
+        let news = heard::news(s, addr, size, state.told.get());
+        if news == News::All {
+            acts::load(s, addr, size, order, at);
+            // What a relaxed load hears must be heard again.
+            if order.acquires() {
+                heard::heard(s, addr, size, state.told.get());
+            }
+        }
+        (value, news)
     });
-    touch_rest(rt, s, addr, size, Touch::AtomicRead, pc);
+    match news {
+        News::All => touch_rest(rt, s, addr, size, Touch::AtomicRead, pc),
+        News::Access => {
+            touch(rt, s, addr, size, Touch::AtomicRead, pc);
+            heard::accessed(s, addr);
+        }
+        News::Nothing => {}
+    }
     leave(s);
     value
 }
@@ -66,8 +81,8 @@ pub fn store(
     touch_rest(rt, s, addr, size, Touch::AtomicWrite, pc);
     let at = s.stack_at(rt, pc);
     acts::prepare(s);
-    rt.syncs.get(s, addr, Kind::Atomic).with(|_| {
-        acts::store(s, addr, size, order, at);
+    rt.syncs.get(s, addr, Kind::Atomic).with(|state| {
+        acts::store(s, state, addr, size, order, at);
         raw();
     });
     leave(s);
@@ -91,10 +106,10 @@ pub fn modify<T>(
     s.enter();
     let at = s.stack_at(rt, pc);
     acts::prepare(s);
-    let value = rt.syncs.get(s, addr, Kind::Atomic).with(|_| {
+    let value = rt.syncs.get(s, addr, Kind::Atomic).with(|state| {
         let (value, wrote) = raw();
         if wrote {
-            acts::modify(s, addr, size, order, at);
+            acts::modify(s, state, addr, size, order, at);
         } else {
             acts::load(s, addr, size, failed, at);
         }

@@ -12,6 +12,7 @@
 //! | [`turns`]    | what the compiler tells of all turns of a loop at once                   |
 //! | [`acts`]     | what the rest of the runtime calls when something is to be ordered       |
 //! | [`wait`]     | no frame is free, or the checker is gone                                 |
+//! | [`heard`]    | acquire loads that teach nothing                                         |
 //! | [`atomics`]  | atomic operations and fences                                             |
 //!
 //! Nothing here allocates while the program runs, but for new strands; nothing makes a system call, but for new frames.
@@ -30,6 +31,7 @@ use crate::sys::{self, nr};
 
 pub mod acts;
 pub mod atomics;
+pub mod heard;
 #[cfg(feature = "export")]
 pub mod hook;
 pub mod recorder;

@@ -12,6 +12,7 @@ use deadheat_trace::{Addr, Range};
 
 use crate::access::leave;
 use crate::history::Touch;
+use crate::record::heard::{HEARD, Heard};
 use crate::record::turns::{LOOPS, Told};
 use crate::record::wait;
 use crate::runtime::Runtime;
@@ -78,6 +79,7 @@ pub struct Recorder {
     /// Counts what made loops that were told before worth telling again, beside new steps.
     pub(super) renewed: u64,
     pub(super) loops: [Told; LOOPS],
+    pub(super) heard: [Heard; HEARD],
     pub places: [u64; PLACES],
     pub filter: [Line; LINES],
 }
@@ -312,6 +314,7 @@ impl Recorder {
         // SAFETY: the filter is ours; all zeroes is a filter that knows nothing, for no step has number 0.
         unsafe { sys::zero(self.filter.as_mut_ptr().cast(), FILTER_BYTES) };
         self.loops.fill(Told::NONE);
+        self.heard.fill(Heard::NONE);
     }
 
     #[inline(always)]
