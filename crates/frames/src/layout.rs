@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 pub const MAGIC: u64 = u64::from_le_bytes(*b"DHFRAMES");
 /// Raise whenever anything here or in the words changes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Strands there can be in one execution.
 pub const STRANDS: usize = 1 << 20;

@@ -9,13 +9,13 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use deadheat_order::PerStrand;
-use deadheat_trace::wire::{Damage, Decoder, Item, Next, Source, is_act, words_of};
+use deadheat_trace::wire::{Damage, Decoder, Item, Next, Source, is_act, turns_in, words_of};
 use deadheat_trace::{Action, Strand};
 
 use crate::sequence::Sequencer;
 
-/// Words of a strand that are kept for the turn of its next act.
-const MUCH: usize = 1 << 16;
+/// Words of a strand that are kept for the turn of its next act; a loop counts as many as it has turns.
+const MUCH: usize = 1 << 14;
 
 /// The stream of one strand.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ struct Stream {
     passed: usize,
     /// What was looked through for the next act.
     looked: usize,
+    /// The turns of loops in what was looked through and not passed on.
+    turns: usize,
     /// The next act: where it begins, and its number.
     act: Option<(usize, u64)>,
 }
@@ -39,6 +41,7 @@ impl Stream {
             words: Vec::new(),
             passed: 0,
             looked: 0,
+            turns: 0,
             act: None,
         }
     }
@@ -53,6 +56,9 @@ impl Stream {
             {
                 self.act = Some((self.looked, number));
             } else {
+                if let Some(count) = turns_in(&self.words[self.looked..]) {
+                    self.turns += count as usize;
+                }
                 self.looked += size;
             }
         }
@@ -211,7 +217,7 @@ impl Merger {
                 self.waiting.push(Reverse((number, index)));
                 return passed;
             }
-            if stream.words.len() - stream.passed >= MUCH {
+            if stream.words.len() - stream.passed + stream.turns >= MUCH {
                 pass(stream, stream.looked, sequencer, &mut self.damages);
                 stream.compact();
                 passed = true;
@@ -318,5 +324,6 @@ fn pass(
         }
     }
     stream.passed = end;
+    stream.turns = 0;
     forked
 }

@@ -35,6 +35,8 @@ pub const PLACE_SHIFT: u32 = u64::BITS - PLACE_BITS;
 const MARGIN: usize = 8;
 /// Words that a strand should have before it takes a lock: one in forty of a frame.
 const SECTION: usize = 100;
+/// Accesses that loops tell in one frame, more or less: some for each word.
+const HEAVY: u64 = 1 << 14;
 /// Longer ranges are neither looked up in the filter nor put into it.
 const FILTERED: usize = 512;
 
@@ -76,6 +78,8 @@ pub struct Recorder {
     scratch: *mut u64,
     /// Where the frame is too full for anything.
     full: *mut u64,
+    /// Accesses that loops have told in this frame.
+    weight: u64,
     /// Counts what made loops that were told before worth telling again, beside new steps.
     pub(super) renewed: u64,
     pub(super) loops: [Told; LOOPS],
@@ -196,6 +200,7 @@ impl Recorder {
 
     fn use_words(&mut self, words: *mut u64) {
         self.at = words;
+        self.weight = 0;
         self.end = words.wrapping_add(FRAME_WORDS - MARGIN);
         (self.full, self.for_acts) = (self.end, false);
     }
@@ -277,6 +282,15 @@ impl Recorder {
         // Who drops accesses does not wait for room to write them.
         if self.arena.header().flags & DROP == 0 {
             self.next_frame(wait::Must::Write);
+        }
+    }
+
+    /// So many accesses were told by one item. A frame with very many is full, so that those that wait for the checker are no
+    /// more work for it than they seem.
+    pub(super) fn weigh(&mut self, accesses: u64) {
+        self.weight += accesses;
+        if self.weight >= HEAVY && !self.for_acts {
+            self.end = self.at;
         }
     }
 

@@ -176,6 +176,7 @@ impl Recorder {
             };
             if let Some(words) = wire::turns(turns, index) {
                 self.put(&words);
+                self.weigh(some as u64);
             }
             turn += some;
         }

@@ -196,6 +196,19 @@ pub const fn is_act(word: u64) -> bool {
     word & ACCESS == 0 && word >> OP_SHIFT & OP_MASK >= Op::Begin as u64
 }
 
+/// How many turns the loop at the beginning of some words has; none if there is no loop.
+#[inline(always)]
+pub fn turns_in(words: &[u64]) -> Option<u32> {
+    match *words {
+        [word, _, how, ..]
+            if word & (ACCESS | OP_MASK << OP_SHIFT) == (Op::Turns as u64) << OP_SHIFT =>
+        {
+            Some(how as u32)
+        }
+        _ => None,
+    }
+}
+
 /// What an item has to do with places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlaceUse {
