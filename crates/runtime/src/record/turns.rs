@@ -239,7 +239,7 @@ mod tests {
     /// Random loops: all that a step did not know is told, nothing else is, and what was told is known.
     #[test]
     fn stretches_hold_what_a_naive_set_does_not() {
-        let mut recorder = Recorder::bare();
+        let recorder = Recorder::bare();
         let mut seed = 7u64;
         let mut draw = |below: u64| {
             seed = seed
