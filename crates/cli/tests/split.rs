@@ -287,7 +287,7 @@ static long cells[N];
 static int shared;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void *work(void *arg) {
-    for (int turn = 0; turn < 8; turn++) {
+    for (int turn = 0; turn < 40; turn++) {
         pthread_mutex_lock(&lock);
         for (int i = 0; i < N; i++) cells[i]++;
         pthread_mutex_unlock(&lock);

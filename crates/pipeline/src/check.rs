@@ -113,6 +113,8 @@ pub fn check_with<S: Source>(
             Some(_) => 1,
             None => settings.shards(),
         };
+        // The kernels take one access at a time.
+        let apart = other.is_some();
         let shard = || Shard::new(&settings.detectors, settings.across, settings.skip_atomics);
         let (needs, batch, news) = match &other {
             Some(other) => (other.needs, other.batch, other.news),
@@ -127,6 +129,7 @@ pub fn check_with<S: Source>(
             ),
         };
         let mut sequencer = Sequencer::new(checkers, needs, settings.across);
+        sequencer.apart = apart;
         (sequencer.batch_after, sequencer.news_after) = (batch, news);
         let mut run = Running {
             sequencer,

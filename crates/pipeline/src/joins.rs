@@ -1,8 +1,8 @@
 //! Accesses of one place in the code that go on where the last one ended become one: what a loop touches is checked as a
 //! range, whatever else it touches in between.
 //!
-//! They are of one strand with nothing between them that others could see, so their order does not matter. Whether two are
-//! joined does not depend on the number of checkers: never beyond the stripe of memory that one checker has.
+//! They are of one strand with nothing between them that others could see, so their order does not matter. Only if one checker
+//! has all memory: where accesses go to several, each gets them as they were.
 
 use deadheat_trace::wire::Spot;
 
@@ -46,7 +46,7 @@ impl Joins {
 
     /// Joins the access with an earlier one of the run that begins at `first`; false if there is none.
     #[inline(always)]
-    pub fn join(&mut self, accesses: &mut [Access], first: u32, access: &Access) -> bool {
+    fn join(&mut self, accesses: &mut [Access], first: u32, access: &Access) -> bool {
         let near = &mut self.near[place(access.spot)];
         let end = access.addr.wrapping_add(u64::from(access.len));
         if near.end == access.addr
@@ -66,7 +66,7 @@ impl Joins {
 
     /// The access comes next: whatever goes on from there can be joined with it.
     #[inline(always)]
-    pub fn note(&mut self, accesses: &[Access], access: &Access) {
+    fn note(&mut self, accesses: &[Access], access: &Access) {
         // What gives memory back is told by itself.
         if access.spot.kind() != kind::FREE {
             self.near[place(access.spot)] = Last {

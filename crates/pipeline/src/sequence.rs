@@ -20,8 +20,8 @@ use crate::timeline::Timelines;
 /// Memory goes to the checkers in stripes of this many bytes.
 pub(crate) const STRIPE_SHIFT: u32 = 12;
 const STRIPE: u64 = 1 << STRIPE_SHIFT;
-/// What one checker gets in one piece, if all memory is its.
-const WHOLE: u64 = 1 << 15;
+/// Turns of a loop that a checker gets in one piece.
+const TOGETHER: u32 = 1 << 9;
 /// Accesses of a batch, more or less.
 pub const BATCH: u32 = 1 << 14;
 /// More bytes than this of one access are not checked: no program touches so many at once, and a damaged recording must
@@ -73,6 +73,8 @@ pub struct Sequencer {
     order_in_batch: u32,
     in_frame: u32,
     since_forget: u32,
+    /// Whether every access and every turn of a loop comes by itself, for engines that want it so.
+    pub apart: bool,
     /// Accesses of a batch, more or less; [`BATCH`], unless an engine wants larger ones.
     pub batch_after: u32,
     /// So much news ends a batch, too.
@@ -101,6 +103,7 @@ impl Sequencer {
             order_in_batch: 0,
             in_frame: 0,
             since_forget: 0,
+            apart: false,
             batch_after: BATCH,
             news_after: BATCH,
             forget_after: FORGET,
@@ -187,7 +190,7 @@ impl Sequencer {
     /// The accesses at the beginning of some words of a stream; how many words they are. What is not as most accesses
     /// are ends it.
     pub fn accesses(&mut self, strand: Strand, words: &[u64], decoder: &Decoder) -> usize {
-        if self.across == Across::Nothing || self.batches.len() > 1 {
+        if self.across == Across::Nothing || self.batches.len() > 1 || self.apart {
             return self.one_by_one(strand, words, decoder);
         }
         if words.first().copied().and_then(access_of).is_none() {
@@ -267,48 +270,12 @@ impl Sequencer {
                 && let Some(spot) = decoder.place(index)
                 && (1..LARGEST).contains(&spot.size())
             {
-                if !self.joined(strand, addr, spot, caller) {
-                    self.access(strand, addr, spot.size(), spot, caller);
-                }
+                self.access(strand, addr, spot.size(), spot, caller);
             } else {
                 return at;
             }
         }
         words.len()
-    }
-
-    /// Whether an access goes on where one of the same place ended, and was joined with it.
-    fn joined(&mut self, strand: Strand, addr: u64, spot: Spot, caller: StackNode) -> bool {
-        let stripe = addr >> STRIPE_SHIFT;
-        if self.across == Across::Nothing || (addr + spot.size() - 1) >> STRIPE_SHIFT != stripe {
-            return false;
-        }
-        let Some(Now { locks, .. }) = self.now.filter(|now| now.strand == strand) else {
-            return false;
-        };
-        let checker = self.checker(stripe);
-        let news = self.news.len() as u32;
-        let batch = &mut self.batches[checker];
-        let Some(Step::Run(run)) = batch.steps.last() else {
-            return false;
-        };
-        if (run.strand, run.news, run.locks) != (strand, news, locks) {
-            return false;
-        }
-        let access = Access {
-            addr,
-            spot,
-            len: spot.size() as u32,
-            caller,
-            order: self.order_in_batch,
-            stride: 0,
-        };
-        let joined = self.joins.join(&mut batch.accesses, run.first, &access);
-        if joined {
-            self.passed.accesses += 1;
-            self.order_in_batch += 1;
-        }
-        joined
     }
 
     /// An access of any size, cut into what each checker has.
@@ -347,8 +314,8 @@ impl Sequencer {
     pub fn turns(&mut self, strand: Strand, turns: &Turns, caller: StackNode) {
         let size = turns.spot.size();
         let at = |turn: u32| turns.addr + u64::from(turn) * u64::from(turns.stride);
-        if self.across == Across::Nothing {
-            // Each turn is an event of a frame.
+        if self.across == Across::Nothing || self.apart {
+            // Each turn is an event of a frame, or the engine wants it so.
             for turn in 0..turns.count {
                 self.access(strand, at(turn), size, turns.spot, caller);
             }
@@ -379,10 +346,10 @@ impl Sequencer {
                 continue;
             }
             turn += 1;
-            if one {
-                (turn, end) = (turns.count, last);
-            }
-            while turn < turns.count && stripe(at(turn) + (size - 1)) == here {
+            while turn < turns.count
+                && turn - first < TOGETHER
+                && stripe(at(turn) + (size - 1)) == here
+            {
                 end = at(turn) + (size - 1);
                 turn += 1;
             }
@@ -400,17 +367,6 @@ impl Sequencer {
 
     fn stripes(&mut self, addr: u64, last: u64, spot: Spot, caller: StackNode, order: u32) {
         self.passed.cut += u64::from(last - addr >= MOST_BYTES - 1);
-        if self.batches.len() == 1 && last - addr < WHOLE {
-            let access = Access {
-                addr,
-                spot,
-                len: (last - addr + 1) as u32,
-                caller,
-                order,
-                stride: 0,
-            };
-            return self.put(0, access);
-        }
         for stripe in addr >> STRIPE_SHIFT..=last >> STRIPE_SHIFT {
             let base = stripe << STRIPE_SHIFT;
             let (from, to) = (addr.max(base), last.min(base + (STRIPE - 1)));
@@ -477,7 +433,6 @@ impl Sequencer {
                 count: 1,
             })),
         }
-        self.joins.note(&batch.accesses, &access);
         batch.accesses.push(access);
     }
 
