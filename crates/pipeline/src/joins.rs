@@ -49,7 +49,9 @@ impl Joins {
     fn join(&mut self, accesses: &mut [Access], first: u32, access: &Access) -> bool {
         let near = &mut self.near[place(access.spot)];
         let end = access.addr.wrapping_add(u64::from(access.len));
+        // Parts of a cell stay apart: whoever counts what clashes counts them so.
         if near.end == access.addr
+            && (access.addr | u64::from(access.len)).is_multiple_of(8)
             && near.at >= first
             && let Some(last) = accesses.get_mut(near.at as usize)
             && (last.spot, last.caller) == (access.spot, access.caller)

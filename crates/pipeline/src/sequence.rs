@@ -73,7 +73,7 @@ pub struct Sequencer {
     order_in_batch: u32,
     in_frame: u32,
     since_forget: u32,
-    /// Whether every access and every turn of a loop comes by itself, for engines that want it so.
+    /// Whether every access comes by itself, for engines that want it so.
     pub apart: bool,
     /// Accesses of a batch, more or less; [`BATCH`], unless an engine wants larger ones.
     pub batch_after: u32,
@@ -314,8 +314,8 @@ impl Sequencer {
     pub fn turns(&mut self, strand: Strand, turns: &Turns, caller: StackNode) {
         let size = turns.spot.size();
         let at = |turn: u32| turns.addr + u64::from(turn) * u64::from(turns.stride);
-        if self.across == Across::Nothing || self.apart {
-            // Each turn is an event of a frame, or the engine wants it so.
+        if self.across == Across::Nothing {
+            // Each turn is an event of a frame.
             for turn in 0..turns.count {
                 self.access(strand, at(turn), size, turns.spot, caller);
             }
