@@ -54,11 +54,16 @@ pub fn access(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Tou
         let mask = ((1u64 << size) - 1) << offset;
         return in_cell(rt, s, addr & !7, mask | touch.bits(), place);
     }
-    if offset + size <= 16 {
-        let first = addr & !7;
+    if size <= 16 {
+        // Up to three cells.
+        let (first, end) = (addr & !7, offset + size);
         in_cell(rt, s, first, 0xff << offset & MASK | touch.bits(), place);
-        let rest = 0xff >> (16 - offset - size);
-        return in_cell(rt, s, first + 8, rest | touch.bits(), place);
+        if end > 16 {
+            in_cell(rt, s, first + 8, MASK | touch.bits(), place);
+        }
+        let last = (end - 1) & !7;
+        let rest = 0xff >> (last + 8 - end);
+        return in_cell(rt, s, first + last, rest | touch.bits(), place);
     }
     range(rt, s, addr, size, touch, place);
 }
@@ -127,14 +132,14 @@ pub unsafe fn unsettled(
     need: u64,
     place: Place,
 ) {
+    // SAFETY: by the contract. The hooks have looked at the cell's two words only.
+    if unsafe { cell::has_more(cell) && been(s, cell, need) } {
+        return;
+    }
     // SAFETY: by the contract.
     if unsafe { cell::has_own_list(cell) } {
         // SAFETY: by the contract.
         return unsafe { unsettled_slowly(rt, s, addr, cell, need, place) };
-    }
-    // SAFETY: by the contract. The hooks have looked at the cell's two words only.
-    if unsafe { cell::has_table(cell) && been(s, cell, need) } {
-        return;
     }
     if s.frames_known != s.frames_top {
         name_frames(rt, s);
@@ -225,8 +230,7 @@ unsafe fn unsettled_slowly(
 ) {
     // SAFETY: by the contract.
     unsafe {
-        let seen = ignored(s, place.touch()) || cell::has_list(cell) && been(s, cell, need);
-        if !seen {
+        if !ignored(s, place.touch()) {
             first_touch(rt, s, addr & !7, cell, need, place);
         }
     }
@@ -416,12 +420,12 @@ fn found(rt: &Runtime, s: &mut Strand, addr: usize, new: Entry) {
 }
 
 /// Settles as many of `count` cells, of which the first is `cell` and each is `stride` cells beyond the one before, as can
-/// be in a page of the strand's own: how many.
+/// be in a page that the strand owns or that is shared: how many.
 ///
 /// # Safety
 /// The cells must be those of `addr` and what follows it, in one block, and the strand inside the runtime.
 #[inline(always)]
-unsafe fn settle_run(
+pub unsafe fn settle_run(
     s: &mut Strand,
     addr: usize,
     cell: *mut Cell,
@@ -435,10 +439,10 @@ unsafe fn settle_run(
     // SAFETY: by the contract, and the strand says where it works; the cells are of one page.
     let settled = unsafe {
         match Shadow::owners(addr, cell).right(addr, s.owner_name) {
-            Some(Right::Owner) => {
-                cell::settle_own_run(cell, count.min(left), stride, &s.step(), stamp, need)
+            Some(right) => {
+                cell::settle_run(cell, count.min(left), stride, right, &s.step(), stamp, need)
             }
-            _ => 0,
+            None => 0,
         }
     };
     s.at_work.end();
@@ -617,9 +621,11 @@ fn one_cell_a_turn(
     let count = count.min(turns_within(REGION, addr, stride * 8));
     // SAFETY: the shadow gave the cell for this address, the others are in the same block, and we are inside.
     unsafe {
-        let run = cell::touched_run(cell, count, stride, &s.step(), need, &s.read_lists);
-        if run > 0 {
-            return run;
+        if count > 1 {
+            let run = cell::touched_run(cell, count, stride, &s.step(), need, &s.read_lists);
+            if run > 0 {
+                return run;
+            }
         }
         if been(s, cell, need) {
             return 1;

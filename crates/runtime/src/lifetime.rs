@@ -1,6 +1,6 @@
 //! Memory's life, as the detector sees it: fresh when it is handed out, written as a whole when it is given up.
 
-use deadheat_detect::entry::{self, Entry, WHAT};
+use deadheat_detect::entry::{self, Entry, MASK, WHAT};
 
 use crate::access::{self, leave};
 use crate::cell::{self, Cell, Right};
@@ -116,39 +116,39 @@ impl Giving {
         (at, stop): (usize, usize),
         whole: usize,
     ) -> Option<usize> {
-        // SAFETY: the shadow gave the cells for this address.
-        let owners = unsafe { Shadow::owners(at, cells) };
-        let begin = |s: &Strand| {
-            s.history.is_some_and(|h| {
-                h.at_work.begin(at);
-                owners.is_own(at, s.slot)
-            })
-        };
-        let finish = |s: &Strand| {
-            if let Some(h) = s.history {
-                h.at_work.end();
-            }
-        };
+        let (stamp, need) = (self.stamp & !WHAT, self.stamp & WHAT);
         let mut left_out = None;
-        let mut own = begin(s);
-        for (i, addr) in (at & !7..stop).step_by(8).enumerate() {
-            let cell = cells.wrapping_add(i);
-            // SAFETY: the cell is inside the block that the shadow gave.
-            if addr >= whole && unsafe { cell::is_empty(cell) } {
-                left_out = left_out.or(Some(addr));
-                continue;
-            }
-            let new = Entry(self.stamp | part(addr, self.start, self.end));
-            // SAFETY: as above, and we are inside; a page that is our own stays so while we are at work in it.
+        let first = at & !7;
+        let count = (stop - first).div_ceil(8);
+        let mut i = 0;
+        while i < count {
+            let (cell, addr) = (cells.wrapping_add(i), first + i * 8);
+            let to_whole = whole.saturating_sub(addr).div_ceil(8);
+            // SAFETY: the cells are inside the block that the shadow gave, and we are inside.
             unsafe {
-                if !own || !cell::replace_own(cell, new) {
-                    finish(s);
-                    access::record_quickly(rt, s, addr, cell, new.0 & !WHAT, new.0 & WHAT);
-                    own = begin(s);
+                if to_whole == 0 && cell::is_empty(cell) {
+                    left_out = left_out.or(Some(addr));
+                    i += 1;
+                    continue;
                 }
+                let bytes = part(addr, self.start, self.end);
+                if bytes == MASK {
+                    // The last cell may be given up in part.
+                    let most = (stop - addr) / 8;
+                    let run = match to_whole {
+                        0 => cell::used_run(cell, most),
+                        _ => most.min(to_whole),
+                    };
+                    let done = access::settle_run(s, addr, cell, run, 1, stamp, need | MASK);
+                    i += done;
+                    if done > 0 {
+                        continue;
+                    }
+                }
+                access::record_quickly(rt, s, addr, cell, stamp, need | bytes);
             }
+            i += 1;
         }
-        finish(s);
         left_out
     }
 }

@@ -94,7 +94,7 @@ macro_rules! check_list {
                  and r8d, {lists_mask}
                  cmp r10, qword ptr [rdx + r8*8 + 56]
                  je 33b
-                 jmp 8f
+                 jmp 53f
              50:\n",
             check_list!()
         )
@@ -102,10 +102,10 @@ macro_rules! check_list {
     (write) => {
         concat!(
             "40: mov r10, qword ptr [rax]
-                 mov r8d, r10d
-                 not r8d
-                 test r8d, {list} + {table}
-                 jnz 8f # {lists_shift} {lists_mask}\n",
+                 test r10d, {list}
+                 jz 8f
+                 test r10d, {table}
+                 jz 53f # {lists_shift} {lists_mask}\n",
             check_list!()
         )
     };
@@ -128,7 +128,12 @@ macro_rules! check_list {
                  or r9, qword ptr [rsp]
                  jmp {settle_table}
              51: cmp r10, qword ptr [rax]
-                 je 33b\n"
+                 je 33b
+                 jmp 8f
+             53: movabs r8, {place}
+                 or r8, qword ptr [rsp]
+                 mov rcx, rax
+                 jmp {unsettled}\n"
         )
     };
 }
@@ -255,7 +260,7 @@ macro_rules! small_hooks {
                 check_two!($way, $mask),
                 check_list!($way),
                 slow_tail!($size),
-                kind = const $kind, slow = sym $slow, settle = sym settle::settle_part, settle_table = sym settle::settle_table, place = const Place::new(0, $touch, size($size)).0,
+                kind = const $kind, slow = sym $slow, settle = sym settle::settle_part, settle_table = sym settle::settle_table, unsettled = sym settle::unsettled, place = const Place::new(0, $touch, size($size)).0,
                 list = const LIST, table = const TABLE, no_version = const 64 - VERSION_SHIFT, seq_shift = const SEQ_SHIFT,
                 address_unit = const ADDRESS_UNIT, part_shift = const PART_SHIFT,
                 lists_shift = const READ_LISTS_SHIFT, lists_mask = const READ_LISTS - 1
@@ -357,7 +362,7 @@ macro_rules! whole_hook {
                 check_two!($way, "255"),
                 check_list!($way),
                 slow_tail!("8"),
-                need = const MASK | $kind, kind = const $kind, slow = sym $slow, settle = sym $settle, settle_table = sym settle::settle_table,
+                need = const MASK | $kind, kind = const $kind, slow = sym $slow, settle = sym $settle, settle_table = sym settle::settle_table, unsettled = sym settle::unsettled,
                 place = const Place::new(0, $touch, 8).0,
                 list = const LIST, table = const TABLE, no_version = const 64 - VERSION_SHIFT, seq_shift = const SEQ_SHIFT,
                 address_unit = const ADDRESS_UNIT, part_shift = const PART_SHIFT,

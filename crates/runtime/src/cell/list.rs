@@ -155,7 +155,15 @@ fn hash(words: impl Iterator<Item = u64>) -> u64 {
 
 /// The common list of these words in any order, and whether it existed already; none if there is no room for another.
 pub fn common(words: &[u64]) -> Option<(&'static List, bool)> {
-    let mut sorted = [0u64; super::LONGEST_COMMON];
+    if words.len() <= super::SHORT {
+        common_of::<{ super::SHORT }>(words)
+    } else {
+        common_of::<{ super::LONGEST_COMMON }>(words)
+    }
+}
+
+fn common_of<const MOST: usize>(words: &[u64]) -> Option<(&'static List, bool)> {
+    let mut sorted = [0u64; MOST];
     let sorted = sorted.get_mut(..words.len())?;
     sorted.copy_from_slice(words);
     sorted.sort_unstable();

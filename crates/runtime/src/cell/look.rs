@@ -103,6 +103,12 @@ pub unsafe fn touched_run(
             || need == MASK | PLAIN && names_one_of(first, lists)
         {
             (Which::First, first)
+        } else if table::named_by(first)
+            // SAFETY: by the contract, and just asked.
+            && unsafe { table::has(&*cells.wrapping_offset(stride * i as isize), first, step, need) }
+        {
+            i += 1;
+            continue;
         } else {
             return i;
         };
@@ -142,6 +148,31 @@ pub unsafe fn is_empty(cell: *const Cell) -> bool {
     // SAFETY: by the contract.
     let cell = unsafe { &*cell };
     cell.first.load(Ordering::Relaxed) | cell.second.load(Ordering::Relaxed) == 0
+}
+
+/// How many of `count` cells, from the first on, somebody has touched; looked at are not more than [`LOOKED_AT`].
+///
+/// # Safety
+/// They must be cells of the shadow, in one block.
+pub unsafe fn used_run(cells: *const Cell, count: usize) -> usize {
+    let count = count.min(LOOKED_AT);
+    (0..count)
+        // SAFETY: by the contract.
+        .find(|&i| unsafe { is_empty(cells.wrapping_add(i)) })
+        .unwrap_or(count)
+}
+
+/// Who comes back after each cell must not look at all of them each time.
+const LOOKED_AT: usize = 32;
+
+/// Does the cell name a list or a table?
+///
+/// # Safety
+/// `cell` must be a cell of the shadow.
+#[inline(always)]
+pub unsafe fn has_more(cell: *const Cell) -> bool {
+    // SAFETY: by the contract.
+    unsafe { (*cell).first.load(Ordering::Relaxed) & LIST != 0 }
 }
 
 /// Does the cell name a list that is no table?

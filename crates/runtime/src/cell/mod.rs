@@ -26,11 +26,11 @@ use self::own::record_in_own;
 #[cfg(test)]
 pub use self::look::words;
 pub use self::look::{
-    Been, already_recorded, each_entry, has_list, has_own_list, has_table, is_empty, says,
-    touched_run,
+    Been, already_recorded, each_entry, has_list, has_more, has_own_list, has_table, is_empty,
+    says, touched_run, used_run,
 };
 pub use self::memo::{Memo, Words};
-pub use self::quick::{settle_own, settle_own_run, settle_shared};
+pub use self::quick::{settle_own, settle_run, settle_shared};
 pub use self::table::{ADDRESS_UNIT, PART_SHIFT, TABLE, VERSION_SHIFT, settle_table};
 use crate::clock::Clock;
 use crate::sys;
@@ -281,15 +281,20 @@ impl Cell {
 #[inline(always)]
 fn lock(cell: &Cell) -> u64 {
     let seen = cell.first.load(Ordering::Relaxed);
-    if seen & LOCK == 0
+    if try_lock(cell, seen) {
+        return seen;
+    }
+    lock_contended(cell)
+}
+
+/// Locks a cell whose first word is this one.
+#[inline(always)]
+fn try_lock(cell: &Cell, seen: u64) -> bool {
+    seen & LOCK == 0
         && cell
             .first
             .compare_exchange_weak(seen, seen | LOCK, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
-    {
-        return seen;
-    }
-    lock_contended(cell)
 }
 
 #[cold]
@@ -297,12 +302,7 @@ fn lock_contended(cell: &Cell) -> u64 {
     let mut spins = 0u32;
     loop {
         let seen = cell.first.load(Ordering::Relaxed);
-        if seen & LOCK == 0
-            && cell
-                .first
-                .compare_exchange_weak(seen, seen | LOCK, Ordering::Acquire, Ordering::Relaxed)
-                .is_ok()
-        {
+        if try_lock(cell, seen) {
             return seen;
         }
         spins += 1;
@@ -381,12 +381,32 @@ fn record_locked(
     if list.sort() == Sort::Own {
         return record_in_own(cell, list, step, new, races);
     }
-    let mut old = [0u64; LONGEST_COMMON];
-    let len = list.len().min(LONGEST_COMMON);
+    if list.len() < SHORT {
+        record_in_common::<SHORT>(cell, first, list, memo, step, new, races);
+    } else {
+        record_in_common::<{ LONGEST_COMMON + 1 }>(cell, first, list, memo, step, new, races);
+    }
+}
+
+/// Most common lists are shorter than this.
+const SHORT: usize = 8;
+
+/// `list`, which the cell's first word names, has less than `ROOM` entries, and others may name it too.
+fn record_in_common<const ROOM: usize>(
+    cell: &Cell,
+    first: u64,
+    list: &list::List,
+    memo: &mut Memo,
+    step: &Step,
+    new: Entry,
+    races: &mut Races,
+) {
+    let mut old = [0u64; ROOM];
+    let len = list.len().min(ROOM - 1);
     for (i, word) in old[..len].iter_mut().enumerate() {
         *word = list.item(i).load(Ordering::Relaxed);
     }
-    let mut words = [0u64; LONGEST_COMMON + 1];
+    let mut words = [0u64; ROOM];
     let count = judge_all(&old[..len], step, new, races, &mut words);
     cell.set(
         Right::Locker,

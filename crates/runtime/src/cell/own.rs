@@ -47,21 +47,15 @@ pub(super) fn record_in_own(
             },
         );
     }
-    if list.has_room(kept) {
-        list.item(kept).store(last, Ordering::Relaxed);
-        list.set_len(kept + 1);
-        return cell.set(
-            Right::Locker,
-            0,
-            Words {
-                first: list::word_of(list),
-                second: last,
-            },
-        );
-    }
+    let grown = kept == list.len();
     list.set_len(kept);
-    let first = match table_instead(list, last, step) {
+    let first = match try_table(list, last, step, grown && table::is_worth_it(kept + 1)) {
         Some(first) => first,
+        None if list.has_room(kept) => {
+            list.item(kept).store(last, Ordering::Relaxed);
+            list.set_len(kept + 1);
+            list::word_of(list)
+        }
         None => list::word_of(list::grow(list, last)),
     };
     cell.set(
@@ -74,8 +68,11 @@ pub(super) fn record_in_own(
     );
 }
 
-/// The word of a table of what an own list has, and of `last`, if a table can say it; the list is freed.
-fn table_instead(list: &'static list::List, last: u64, step: &Step) -> Option<u64> {
+/// The word of a table of what an own list has, and of `last`, if one is wanted and can say it; the list is freed.
+fn try_table(list: &'static list::List, last: u64, step: &Step, wanted: bool) -> Option<u64> {
+    if !wanted {
+        return None;
+    }
     let mut words = [0u64; table::MOST];
     let len = list.len();
     let words = words.get_mut(..len + 1)?;

@@ -14,7 +14,7 @@ use core::sync::atomic::Ordering;
 
 use deadheat_detect::entry::{self, LIST, LOCK, MASK, PLAIN, WHAT, WRITE};
 
-use super::{Cell, Step, lock};
+use super::{Cell, Right, Step, lock, settle_table, table, try_lock};
 
 /// The caller owns the page.
 ///
@@ -28,12 +28,33 @@ pub unsafe fn settle_own(cell: *const Cell, step: &Step, stamp: u64, need: u64) 
     first & (LIST | LOCK) == 0 && settle::<false>(cell, first, step, stamp, need)
 }
 
-/// As many of `count` cells, each `stride` cells beyond the one before, as can be settled so, or need not be, from the first
-/// on.
+/// As many of `count` cells, each `stride` cells beyond the one before, as can be settled so or in their table, or need not be,
+/// from the first on.
 ///
 /// # Safety
-/// As for [`settle_own`], for each of them.
-pub unsafe fn settle_own_run(
+/// As for [`settle_own`] or [`settle_shared`], by the right to the page, for each of them.
+pub unsafe fn settle_run(
+    cells: *const Cell,
+    count: usize,
+    stride: isize,
+    right: Right,
+    step: &Step,
+    stamp: u64,
+    need: u64,
+) -> usize {
+    // SAFETY: by the contract.
+    unsafe {
+        match right {
+            Right::Owner => settle_each::<false>(cells, count, stride, step, stamp, need),
+            Right::Locker => settle_each::<true>(cells, count, stride, step, stamp, need),
+        }
+    }
+}
+
+/// # Safety
+/// As for [`settle_run`].
+#[inline(always)]
+unsafe fn settle_each<const LOCKED: bool>(
     cells: *const Cell,
     count: usize,
     stride: isize,
@@ -41,36 +62,63 @@ pub unsafe fn settle_own_run(
     stamp: u64,
     need: u64,
 ) -> usize {
-    let new = stamp | need;
+    let right = if LOCKED { Right::Locker } else { Right::Owner };
     // What was seen to happen before: neighbours often have the same words.
     let (mut first_known, mut second_known) = (0, 0);
     for i in 0..count {
         // SAFETY: by the contract.
         let cell = unsafe { &*cells.wrapping_offset(stride * i as isize) };
         let first = cell.first.load(Ordering::Relaxed);
-        if first & (LIST | LOCK) != 0 {
+        if table::named_by(first) {
+            // SAFETY: by the contract.
+            if unsafe { settle_table(cell, right, step.clock, stamp, need) } {
+                continue;
+            }
             return i;
         }
-        let second = cell.second.load(Ordering::Relaxed);
-        if first != first_known && !step.clock.covers_word(first)
-            || second != second_known && !step.clock.covers_word(second)
+        if first & (LIST | LOCK) != 0
+            || first != first_known && !step.clock.covers_word(first)
+            || LOCKED && !try_lock(cell, first)
         {
             return i;
         }
-        (first_known, second_known) = (first, second);
+        let second = cell.second.load(Ordering::Relaxed);
         let been = |word| entry::same_step_covers(word, step.base, step.span, need);
-        if been(first) || been(second) {
-            continue;
-        }
-        if need == MASK | PLAIN | WRITE {
-            // Both may be forgotten.
-            cell.second.store(0, Ordering::Release);
-            cell.first.store(new, Ordering::Release);
-        } else if !settle::<false>(cell, first, step, stamp, need) {
+        let done = (second == second_known || step.clock.covers_word(second))
+            && if been(first) || been(second) {
+                unlock::<LOCKED>(cell, first)
+            } else if need & MASK == MASK {
+                settle_whole::<LOCKED>(cell, first, second, stamp | need)
+            } else {
+                settle::<LOCKED>(cell, first, step, stamp, need)
+            };
+        if !done {
+            unlock::<LOCKED>(cell, first);
             return i;
         }
+        (first_known, second_known) = (first, second);
     }
     count
+}
+
+/// An access to all bytes, before which both of the cell's words happened: a write makes the cell forget them, a read
+/// all but the writes, of which one word can be remembered beside it.
+#[inline(always)]
+fn settle_whole<const LOCKED: bool>(cell: &Cell, first: u64, second: u64, new: u64) -> bool {
+    let more = !new & WHAT;
+    match (first & more == 0, second & more == 0) {
+        (true, true) => {
+            cell.second.store(0, Ordering::Release);
+            cell.first.store(new, Ordering::Release);
+            true
+        }
+        (false, true) if new & WRITE == 0 => {
+            cell.second.store(new, Ordering::Release);
+            unlock::<LOCKED>(cell, first)
+        }
+        (true, false) if new & WRITE == 0 => move_to_front::<LOCKED>(cell, second, new),
+        _ => false,
+    }
 }
 
 /// The page is shared: the cell is locked meanwhile.

@@ -41,8 +41,13 @@ pub const ADDRESS_UNIT: u32 = 5;
 /// The most entries that a table can stand for.
 pub const MOST: usize = 16;
 const SLAB: usize = 64 << 10;
-/// So many accesses take less room in a list than in a table with parts of 1, 2 or 4 bytes.
-const FEW: [usize; 3] = [6, 2, 2];
+/// So many accesses are better said by a list than by a table with parts of 1, 2 or 4 bytes, which takes more room.
+const FEW: [usize; 3] = [3, 2, 2];
+
+/// Can a table be better than a list for so many accesses?
+pub const fn is_worth_it(accesses: usize) -> bool {
+    accesses > FEW[2]
+}
 
 /// A table and the bytes of its parts, as a cell's first word tells.
 #[derive(Clone, Copy)]
