@@ -36,6 +36,7 @@ pub unsafe fn improve(body: Handle) -> Option<()> {
                 found.batch();
             }
         });
+        each_block(llvm, body, |block| block.say_together());
     }
     Some(())
 }

@@ -110,9 +110,11 @@ mod hooks;
 mod improve;
 mod llvm;
 mod loops;
+mod neighbours;
 pub mod pass;
 mod repeats;
 pub mod rustc;
+mod telling;
 mod wide;
 
 /// Builds the call; none if some function is missing or the operand is of no size that the runtime knows.

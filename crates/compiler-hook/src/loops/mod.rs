@@ -19,6 +19,7 @@ use crate::Handle;
 use crate::block::Block;
 use crate::hooks::{Called, Hook, MOST};
 use crate::llvm::op;
+use crate::telling::Teller;
 
 mod count;
 mod strides;
@@ -136,15 +137,12 @@ impl<'a> Loop<'a> {
             let count = self.count()?;
             let (hooks, found) = self.hooks()?;
             let hooks = &hooks[..found];
-            let context = (llvm.context_of)((llvm.type_of)(count.start));
-            let int64 = (llvm.int64)(context);
-            let builder = (llvm.make_builder)(context);
-            (llvm.stand_before)(builder, (llvm.terminator)(self.before));
-            let turns = self.turns(builder, &count, int64);
+            let end = (llvm.terminator)(self.before);
+            let teller = Teller::before(self.block, end, count.start);
+            let turns = self.turns(teller.builder, &count, teller.int64);
             let told = Told {
                 this: self,
-                builder,
-                int64,
+                teller,
                 turns,
             };
             let (mut done, mut kept) = ([false; MOST], [false; MOST]);
@@ -185,7 +183,7 @@ impl<'a> Loop<'a> {
                     }
                 }
             }
-            (llvm.drop_builder)(builder);
+            drop(told);
             for (hook, kept) in hooks.iter().zip(kept) {
                 if !kept {
                     (llvm.erase)(hook.call);

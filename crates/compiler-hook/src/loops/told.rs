@@ -1,16 +1,14 @@
 //! Builds the calls before a loop that stand for the hooks in it.
 
-use core::ffi::c_uint;
-
 use super::Loop;
 use crate::Handle;
 use crate::hooks::Hook;
+use crate::telling::Teller;
 
 /// Builds the calls.
 pub(super) struct Told<'a> {
     pub(super) this: &'a Loop<'a>,
-    pub(super) builder: Handle,
-    pub(super) int64: Handle,
+    pub(super) teller: Teller<'a>,
     pub(super) turns: Handle,
 }
 
@@ -22,20 +20,25 @@ impl Told<'_> {
         // SAFETY: the builder stands before the loop.
         unsafe {
             let length = hook.stride.abs();
-            let bytes = (llvm.build_mul)(self.builder, self.turns, self.number(length), text);
-            let first = self.this.at_first(self.builder, hook.place);
-            let mut start = self.beyond(first, from - hook.offset);
+            let bytes = (llvm.build_mul)(
+                self.teller.builder,
+                self.turns,
+                self.teller.number(length),
+                text,
+            );
+            let first = self.this.at_first(self.teller.builder, hook.place);
+            let mut start = self.teller.beyond(first, from - hook.offset);
             if hook.stride < 0 {
-                let one = self.number(1);
-                let more = (llvm.build_sub)(self.builder, self.turns, one, text);
-                let stride = self.number(hook.stride);
-                let back = (llvm.build_mul)(self.builder, more, stride, text);
-                start = llvm.beyond(self.builder, start, back);
+                let one = self.teller.number(1);
+                let more = (llvm.build_sub)(self.teller.builder, self.turns, one, text);
+                let stride = self.teller.number(hook.stride);
+                let back = (llvm.build_mul)(self.teller.builder, more, stride, text);
+                start = llvm.beyond(self.teller.builder, start, back);
             }
-            self.call(
+            self.teller.call(
                 c"__deadheat_touch_range",
                 hook,
-                &mut [start, bytes, self.how(hook)],
+                &mut [start, bytes, self.teller.how(hook)],
             );
         }
     }
@@ -44,12 +47,12 @@ impl Told<'_> {
     pub(super) unsafe fn strided(&self, hook: &Hook) {
         // SAFETY: the builder stands before the loop.
         unsafe {
-            let start = self.this.at_first(self.builder, hook.place);
-            let stride = self.number(hook.stride);
-            self.call(
+            let start = self.this.at_first(self.teller.builder, hook.place);
+            let stride = self.teller.number(hook.stride);
+            self.teller.call(
                 c"__deadheat_touch_strided",
                 hook,
-                &mut [start, self.turns, stride, self.how(hook)],
+                &mut [start, self.turns, stride, self.teller.how(hook)],
             );
         }
     }
@@ -60,54 +63,9 @@ impl Told<'_> {
         // SAFETY: the builder stands before the loop.
         unsafe {
             let copy = (llvm.copy)(hook.call);
-            let start = self.this.at_first(self.builder, hook.place);
+            let start = self.this.at_first(self.teller.builder, hook.place);
             (llvm.set_operand)(copy, 0, start);
-            (llvm.insert)(self.builder, copy);
-        }
-    }
-
-    unsafe fn number(&self, n: i64) -> Handle {
-        // SAFETY: a type of this context.
-        unsafe { (self.this.llvm.constant)(self.int64, n as u64, 1) }
-    }
-
-    /// The size of the access, and 256 more if it is a write.
-    unsafe fn how(&self, hook: &Hook) -> Handle {
-        // SAFETY: as above.
-        unsafe { self.number(hook.size | (hook.writes as i64) << 8) }
-    }
-
-    unsafe fn beyond(&self, place: Handle, offset: i64) -> Handle {
-        // SAFETY: the builder stands before the loop.
-        unsafe {
-            match offset {
-                0 => place,
-                _ => self
-                    .this
-                    .llvm
-                    .beyond(self.builder, place, self.number(offset)),
-            }
-        }
-    }
-
-    /// A call of the runtime, in the line of the hook.
-    unsafe fn call(&self, name: &core::ffi::CStr, hook: &Hook, arguments: &mut [Handle]) {
-        let llvm = self.this.llvm;
-        // SAFETY: as above.
-        unsafe {
-            let mut kinds = [self.int64; 4];
-            let count = arguments.len();
-            kinds[0] = (llvm.type_of)(arguments[0]);
-            let (callee, signature) = llvm.hook(self.this.module, name, &mut kinds[..count]);
-            let call = (llvm.build_call)(
-                self.builder,
-                signature,
-                callee,
-                arguments.as_mut_ptr(),
-                count as c_uint,
-                c"".as_ptr(),
-            );
-            (llvm.set_line)(call, (llvm.line_of)(hook.call));
+            (llvm.insert)(self.teller.builder, copy);
         }
     }
 }

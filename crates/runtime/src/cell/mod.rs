@@ -262,9 +262,9 @@ impl Cell {
     /// Changes both words, and unlocks if the first was locked. `second` is what the second word was.
     #[inline(always)]
     fn set(&self, right: Right, second: u64, after: Words) {
-        if after.first == second {
-            // The old second entry moves to the front: it must be there before it is overwritten, and the cell must
-            // not be anybody else's before both are done.
+        if (after.first ^ second) & !MASK == 0 {
+            // The old second entry moves to the front, perhaps with more bytes: it must be there before it is overwritten,
+            // and the cell must not be anybody else's before both are done.
             let locked = if right == Right::Locker { LOCK } else { 0 };
             self.first.store(after.first | locked, Ordering::Release);
             self.second.store(after.second, Ordering::Release);

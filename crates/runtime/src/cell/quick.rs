@@ -8,13 +8,13 @@
 //! | an entry of the same step and kind that is neither | left to [`super::settle_both`] |
 //! | none of these | left to [`super::record`] |
 //!
-//! Each function returns false, with nothing changed, in all other cases; it may do so at any time.
+//! In all other cases nothing is changed, and whoever asked is told; that may happen at any time.
 
 use core::sync::atomic::Ordering;
 
 use deadheat_detect::entry::{self, LIST, LOCK, MASK, PLAIN, WHAT, WRITE};
 
-use super::{Cell, Right, Step, lock, settle_table, table, try_lock};
+use super::{Cell, Right, Step, Words, lock, pair, settle_table, table, try_lock};
 
 /// The caller owns the page.
 ///
@@ -25,7 +25,39 @@ pub unsafe fn settle_own(cell: *const Cell, step: &Step, stamp: u64, need: u64) 
     // SAFETY: by the contract.
     let cell = unsafe { &*cell };
     let first = cell.first.load(Ordering::Relaxed);
-    first & (LIST | LOCK) == 0 && settle::<false>(cell, first, step, stamp, need)
+    first & (LIST | LOCK) == 0 && settle(cell, Right::Owner, first, step, stamp, need)
+}
+
+/// The page is shared: the cell is locked meanwhile.
+///
+/// # Safety
+/// `cell` must be a cell of the shadow in a shared page, and the strand with this clock at work there.
+#[inline(never)]
+pub unsafe fn settle_shared(cell: *const Cell, step: &Step, stamp: u64, need: u64) -> bool {
+    // SAFETY: by the contract.
+    let cell = unsafe { &*cell };
+    if cell.first.load(Ordering::Relaxed) & LIST != 0 {
+        return false;
+    }
+    let first = lock(cell);
+    let done = first & LIST == 0 && settle(cell, Right::Locker, first, step, stamp, need);
+    if !done {
+        cell.first.store(first, Ordering::Release);
+    }
+    done
+}
+
+/// `first` is the cell's first word, without the lock.
+#[inline(always)]
+fn settle(cell: &Cell, right: Right, first: u64, step: &Step, stamp: u64, need: u64) -> bool {
+    let second = cell.second.load(Ordering::Relaxed);
+    match outcome(Words { first, second }, step, stamp, need) {
+        Some(after) => {
+            cell.set(right, second, after);
+            true
+        }
+        None => false,
+    }
 }
 
 /// As many of `count` cells, each `stride` cells beyond the one before, as can be settled so or in their table, or need not be,
@@ -63,157 +95,97 @@ unsafe fn settle_each<const LOCKED: bool>(
     need: u64,
 ) -> usize {
     let right = if LOCKED { Right::Locker } else { Right::Owner };
-    // What was seen to happen before: neighbours often have the same words.
-    let (mut first_known, mut second_known) = (0, 0);
+    // What became of which words: neighbours often have the same ones.
+    let (mut before, mut after) = (NO_WORDS, NO_WORDS);
     for i in 0..count {
         // SAFETY: by the contract.
         let cell = unsafe { &*cells.wrapping_offset(stride * i as isize) };
         let first = cell.first.load(Ordering::Relaxed);
-        if table::named_by(first) {
+        if first & (LIST | LOCK) != 0 {
             // SAFETY: by the contract.
-            if unsafe { settle_table(cell, right, step.clock, stamp, need) } {
-                continue;
+            let done = table::named_by(first)
+                && unsafe { settle_table(cell, right, step.clock, stamp, need) };
+            if !done {
+                return i;
             }
-            return i;
+            continue;
         }
-        if first & (LIST | LOCK) != 0
-            || first != first_known && !step.clock.covers_word(first)
-            || LOCKED && !try_lock(cell, first)
-        {
+        if LOCKED && !try_lock(cell, first) {
             return i;
         }
         let second = cell.second.load(Ordering::Relaxed);
-        let been = |word| entry::same_step_covers(word, step.base, step.span, need);
-        let done = (second == second_known || step.clock.covers_word(second))
-            && if been(first) || been(second) {
-                unlock::<LOCKED>(cell, first)
-            } else if need & MASK == MASK {
-                settle_whole::<LOCKED>(cell, first, second, stamp | need)
-            } else {
-                settle::<LOCKED>(cell, first, step, stamp, need)
+        let words = Words { first, second };
+        if words != before {
+            let been = |word| entry::same_step_covers(word, step.base, step.span, need);
+            let outcome = match been(first) || been(second) {
+                true => Some(words),
+                false => outcome(words, step, stamp, need),
             };
-        if !done {
-            unlock::<LOCKED>(cell, first);
-            return i;
+            let Some(outcome) = outcome else {
+                if LOCKED {
+                    cell.first.store(first, Ordering::Release);
+                }
+                return i;
+            };
+            (before, after) = (words, outcome);
         }
-        (first_known, second_known) = (first, second);
+        cell.set(right, second, after);
     }
     count
 }
 
-/// An access to all bytes, before which both of the cell's words happened: a write makes the cell forget them, a read
-/// all but the writes, of which one word can be remembered beside it.
-#[inline(always)]
-fn settle_whole<const LOCKED: bool>(cell: &Cell, first: u64, second: u64, new: u64) -> bool {
-    let more = !new & WHAT;
-    match (first & more == 0, second & more == 0) {
-        (true, true) => {
-            cell.second.store(0, Ordering::Release);
-            cell.first.store(new, Ordering::Release);
-            true
-        }
-        (false, true) if new & WRITE == 0 => {
-            cell.second.store(new, Ordering::Release);
-            unlock::<LOCKED>(cell, first)
-        }
-        (true, false) if new & WRITE == 0 => move_to_front::<LOCKED>(cell, second, new),
-        _ => false,
-    }
-}
+/// What no cell without a list has.
+const NO_WORDS: Words = Words {
+    first: LIST,
+    second: 0,
+};
 
-/// The page is shared: the cell is locked meanwhile.
-///
-/// # Safety
-/// `cell` must be a cell of the shadow in a shared page, and the strand with this clock at work there.
-#[inline(never)]
-pub unsafe fn settle_shared(cell: *const Cell, step: &Step, stamp: u64, need: u64) -> bool {
-    // SAFETY: by the contract.
-    let cell = unsafe { &*cell };
-    if cell.first.load(Ordering::Relaxed) & LIST != 0 {
-        return false;
-    }
-    let first = lock(cell);
-    let done = first & LIST == 0 && settle::<true>(cell, first, step, stamp, need);
-    if !done {
-        cell.first.store(first, Ordering::Release);
-    }
-    done
-}
-
-/// `first` is the cell's first word, without the lock.
+/// What the words of a cell without a list become.
 #[inline(always)]
-fn settle<const LOCKED: bool>(cell: &Cell, first: u64, step: &Step, stamp: u64, need: u64) -> bool {
-    let second = cell.second.load(Ordering::Relaxed);
+fn outcome(before: Words, step: &Step, stamp: u64, need: u64) -> Option<Words> {
+    let Words { first, second } = before;
     if !step.clock.covers_word(first) || !step.clock.covers_word(second) {
-        return false;
+        return None;
     }
     let new = stamp | need;
+    // What an entry leaves of another one.
+    let beside = |old: u64, whole: u64| if old & !whole & WHAT == 0 { 0 } else { old };
     if (first ^ new) & !MASK == 0 {
-        let whole = first | new;
-        if second & !whole & WHAT == 0 {
-            cell.second.store(0, Ordering::Release);
-        }
-        cell.first.store(whole, Ordering::Release);
-        return true;
+        return Some(Words {
+            first: first | new,
+            second: beside(second, first | new),
+        });
     }
     if (second ^ new) & !MASK == 0 {
-        let whole = second | new;
-        if first & !whole & WHAT == 0 {
-            // It moves to the front, as below.
-            return move_to_front::<LOCKED>(cell, whole, 0);
-        }
-        cell.second.store(whole, Ordering::Release);
-        return unlock::<LOCKED>(cell, first);
+        return Some(match beside(first, second | new) {
+            0 => Words {
+                first: second | new,
+                second: 0,
+            },
+            first => Words {
+                first,
+                second: second | new,
+            },
+        });
     }
     // Both happened before: what the new entry subsumes is a question of what they are.
-    let more = !need & WHAT;
-    let (mut first_goes, mut second_goes) = (first & more == 0, second & more == 0);
-    if !first_goes && !second_goes {
-        first_goes = step.floor.covers_word(first);
-        second_goes = step.floor.covers_word(second);
+    let (mut first_stays, mut second_stays) = (beside(first, new) != 0, beside(second, new) != 0);
+    if first_stays && second_stays {
+        first_stays = !step.floor.covers_word(first);
+        second_stays = !step.floor.covers_word(second);
     }
-    let writes = need & WRITE != 0;
     let kin =
         |old: u64| old >= step.base && old <= stamp | WHAT && (old ^ need) & (PLAIN | WRITE) == 0;
-    if (!first_goes && kin(first)) || (!second_goes && kin(second)) {
-        return false;
+    if (first_stays && kin(first)) || (second_stays && kin(second)) {
+        return None;
     }
-    if second_goes {
-        if first_goes {
-            cell.second.store(0, Ordering::Release);
-            cell.first.store(new, Ordering::Release);
-        } else if writes {
-            cell.second.store(first, Ordering::Release);
-            cell.first.store(new, Ordering::Release);
-        } else {
-            cell.second.store(new, Ordering::Release);
-            return unlock::<LOCKED>(cell, first);
-        }
-        return true;
+    match (first_stays, second_stays) {
+        (false, false) => Some(Words {
+            first: new,
+            second: 0,
+        }),
+        (true, false) => Some(pair(new, first)),
+        (false, true) => Some(pair(new, second)),
+        (true, true) => None,
     }
-    if !first_goes {
-        return false;
-    }
-    if writes {
-        cell.first.store(new, Ordering::Release);
-        return true;
-    }
-    move_to_front::<LOCKED>(cell, second, new)
-}
-
-/// The old second entry moves to the front: it must be there before it is overwritten.
-#[inline(always)]
-fn move_to_front<const LOCKED: bool>(cell: &Cell, first: u64, second: u64) -> bool {
-    let locked = if LOCKED { LOCK } else { 0 };
-    cell.first.store(first | locked, Ordering::Release);
-    cell.second.store(second, Ordering::Release);
-    unlock::<LOCKED>(cell, first)
-}
-
-#[inline(always)]
-fn unlock<const LOCKED: bool>(cell: &Cell, first: u64) -> bool {
-    if LOCKED {
-        cell.first.store(first, Ordering::Release);
-    }
-    true
 }
