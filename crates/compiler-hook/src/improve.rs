@@ -5,6 +5,7 @@ use crate::block::Block;
 use crate::llvm::{Llvm, OF_FUNCTION};
 use crate::loops::Loop;
 use crate::repeats::Said;
+use crate::steady::say_in_one_turn;
 
 /// Attributes of functions that LLVM instruments, and of those that it leaves alone all the same.
 const WANTED: &str = "sanitize_thread";
@@ -37,6 +38,7 @@ pub unsafe fn improve(body: Handle) -> Option<()> {
             }
         });
         each_block(llvm, body, |block| block.say_together());
+        say_in_one_turn(llvm, body);
     }
     Some(())
 }

@@ -106,14 +106,17 @@ macro_rules! llvm {
 }
 
 mod block;
+mod graph;
 mod hooks;
 mod improve;
 mod llvm;
 mod loops;
+mod memory;
 mod neighbours;
 pub mod pass;
 mod repeats;
 pub mod rustc;
+mod steady;
 mod telling;
 mod wide;
 

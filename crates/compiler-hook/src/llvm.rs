@@ -1,12 +1,14 @@
 //! LLVM's C interface, as far as the passes over functions need it, and LLVM's numbers in it.
 
-use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use core::ffi::{CStr, c_char, c_int, c_uint};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::{DEFAULT, Handle, abort, function};
+use crate::memory::keep;
+use crate::{DEFAULT, Handle, function};
 
 /// Instructions and comparisons.
 pub mod op {
+    pub const INDIRECT_BRANCH: i32 = 4;
     pub const INVOKE: i32 = 5;
     pub const ADD: i32 = 8;
     pub const SUB: i32 = 10;
@@ -117,6 +119,15 @@ interface! {
     line_of = LLVMInstructionGetDebugLoc(Handle) -> Handle;
     set_line = LLVMInstructionSetDebugLoc(Handle, Handle) -> ();
     erase = LLVMInstructionEraseFromParent(Handle) -> ();
+    take_out = LLVMInstructionRemoveFromParent(Handle) -> ();
+    use_instead = LLVMReplaceAllUsesWith(Handle, Handle) -> ();
+    insert_block = LLVMInsertBasicBlockInContext(Handle, Handle, *const c_char) -> Handle;
+    stand_at_end = LLVMPositionBuilderAtEnd(Handle, Handle) -> ();
+    build_alloca = LLVMBuildAlloca(Handle, Handle, *const c_char) -> Handle;
+    build_load = LLVMBuildLoad2(Handle, Handle, Handle, *const c_char) -> Handle;
+    build_store = LLVMBuildStore(Handle, Handle, Handle) -> Handle;
+    build_branch = LLVMBuildBr(Handle, Handle) -> Handle;
+    build_branch_if = LLVMBuildCondBr(Handle, Handle, Handle, Handle) -> Handle;
     as_shuffle = LLVMIsAShuffleVectorInst(Handle) -> Handle;
     as_extract = LLVMIsAExtractElementInst(Handle) -> Handle;
     shuffled = LLVMGetNumMaskElements(Handle) -> c_uint;
@@ -132,25 +143,14 @@ interface! {
     attribute_of = LLVMGetEnumAttributeAtIndex(Handle, c_uint, c_uint) -> Handle;
 }
 
-unsafe extern "C" {
-    fn malloc(bytes: usize) -> *mut c_void;
-}
-
 impl Llvm {
     /// The interface of the compiler's LLVM; none if that is too old. It is looked for once.
     pub fn find() -> Option<&'static Llvm> {
         static FOUND: AtomicPtr<Llvm> = AtomicPtr::new(core::ptr::null_mut());
         let mut found = FOUND.load(Ordering::Acquire);
         if found.is_null() {
-            let llvm = Llvm::look()?;
-            // SAFETY: fresh memory of that size, or none; it is never freed, and whoever comes at once finds the same.
-            unsafe {
-                found = malloc(size_of::<Llvm>()).cast();
-                if found.is_null() {
-                    abort();
-                }
-                found.write(llvm);
-            }
+            // It is never freed, and whoever comes at once finds the same.
+            found = keep(Llvm::look()?);
             FOUND.store(found, Ordering::Release);
         }
         // SAFETY: never freed.
