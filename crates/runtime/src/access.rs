@@ -54,18 +54,26 @@ pub fn access(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Tou
         let mask = ((1u64 << size) - 1) << offset;
         return in_cell(rt, s, addr & !7, mask | touch.bits(), place);
     }
-    if size <= 16 {
-        // Up to three cells.
-        let (first, end) = (addr & !7, offset + size);
-        in_cell(rt, s, first, 0xff << offset & MASK | touch.bits(), place);
-        if end > 16 {
-            in_cell(rt, s, first + 8, MASK | touch.bits(), place);
-        }
-        let last = (end - 1) & !7;
-        let rest = 0xff >> (last + 8 - end);
-        return in_cell(rt, s, first + last, rest | touch.bits(), place);
+    if size <= FEW_BYTES {
+        return in_cells(rt, s, addr, size, touch, place);
     }
     range(rt, s, addr, size, touch, place);
+}
+
+/// More bytes are a range.
+const FEW_BYTES: usize = 16;
+
+/// A few bytes of up to three cells.
+fn in_cells(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touch, place: Place) {
+    let (first, end) = (addr & !7, addr % 8 + size);
+    let last = (end - 1) & !7;
+    let (mut low, bits) = (0xff << (addr % 8) & MASK, touch.bits());
+    for at in (0..last).step_by(8) {
+        in_cell(rt, s, first.wrapping_add(at), low | bits, place);
+        low = MASK;
+    }
+    let high = MASK >> (last + 8 - end);
+    in_cell(rt, s, first.wrapping_add(last), low & high | bits, place);
 }
 
 /// The bytes and kind in `need` of the cell at `addr`.
@@ -468,6 +476,9 @@ pub fn range(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touc
     }
     if size == 0 || ignored(s, touch) {
         return;
+    }
+    if size <= FEW_BYTES {
+        return in_cells(rt, s, addr, size, touch, place);
     }
     let end = addr.saturating_add(size);
     s.enter();
