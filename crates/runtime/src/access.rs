@@ -572,10 +572,25 @@ pub fn touch_strided(
     touch: Touch,
     place: Place,
 ) {
+    if turns == 0 {
+        return;
+    }
+    let reach = stride.wrapping_mul(turns as isize - 1);
+    if stride.unsigned_abs() <= size {
+        // Nothing lies between one turn's bytes and the next's.
+        let first = addr.wrapping_add_signed(reach.min(0));
+        return touch_all(rt, s, first, reach.unsigned_abs() + size, touch, place);
+    }
+    let (addr, stride) = match stride {
+        // The same from the last turn on: nobody can tell.
+        -7..0 => (addr.wrapping_add_signed(reach), -stride),
+        _ => (addr, stride),
+    };
     let at = |turn: usize| addr.wrapping_add_signed(stride.wrapping_mul(turn as isize));
     if ignored(s, touch) {
         return;
     }
+    let per_cell = turns_in_a_cell(addr, stride, size);
     let mut turn = 0;
     while turn < turns {
         s.enter();
@@ -599,6 +614,15 @@ pub fn touch_strided(
                 );
                 continue;
             }
+            if let Some((per_cell, mask)) = per_cell
+                && start % 8 < stride as usize
+                && pause - turn >= per_cell
+            {
+                // The same bytes of one cell in each so many turns.
+                let (cells, need) = ((pause - turn) / per_cell, mask | touch.bits());
+                turn += per_cell * one_cell_a_turn(rt, s, start, cells, 1, need, place, &mut new);
+                continue;
+            }
             for addr in (start & !7..start + size).step_by(8) {
                 let low = 0xff << start.saturating_sub(addr);
                 let high = 0xff >> (addr + 8).saturating_sub(start + size);
@@ -609,6 +633,17 @@ pub fn touch_strided(
         }
         leave(s);
     }
+}
+
+/// How many turns of a loop come to one cell, and which of its bytes they touch; none if that is not the same for all cells.
+fn turns_in_a_cell(addr: usize, stride: isize, size: usize) -> Option<(usize, u64)> {
+    let apart = usize::try_from(stride)
+        .ok()
+        .filter(|stride| matches!(stride, 1 | 2 | 4))?;
+    let first = addr % apart;
+    let bytes = ((1u64 << size.min(8)) - 1) << first;
+    let all = (0..8).step_by(apart).fold(0, |all, at| all | bytes << at);
+    (first + size <= apart).then_some((8 / apart, all))
 }
 
 /// Records accesses to the same bytes of some cells, from that of `addr` on and each `stride` beyond the one before; how many
