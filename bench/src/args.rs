@@ -42,7 +42,7 @@ usage: bench [OPTIONS]                 one table: CPU time and memory of all pro
        bench soak [OPTIONS]            threads, locks, atomics and malloc under Deadheat, with flat memory
 
   --only NAME,...     programs to run
-  --tools NAME,...    native, empty, deadheat, tsan, helgrind, drd
+  --tools NAME,...    native, empty, deadheat, split, tsan, helgrind, drd
   --runs N            interleaved rounds, the best counts (default 5, with --quick 2)
   --quick             small inputs, for CI
   --micro             also nanoseconds per operation; alone with --only none

@@ -65,22 +65,52 @@ fn draw(number: u64) -> Drawn {
         // A loop that counts to its end must not begin behind it.
         let counts = head.contains("i != to");
         let guard = if counts { "if (from < to) " } else { "" };
-        let (body, offsets): (String, &[i64]) = match dice.roll(5) {
-            0 => ("of[i] = (T)i;".into(), &[0]),
-            1 => ("all += (long)of[i];".into(), &[0]),
-            2 => ("of[i]++;".into(), &[0]),
+        let (one, part) = (dice.roll(90) as i64, dice.roll(5) as i64);
+        let some = |i: &&i64| *i % 5 == part;
+        let (body, touched): (String, BTreeSet<i64>) = match dice.roll(8) {
+            0 => ("of[i] = (T)i;".into(), around(&turns, &[0])),
+            1 => ("all += (long)of[i];".into(), around(&turns, &[0])),
+            2 => ("of[i]++;".into(), around(&turns, &[0])),
             3 => (
                 format!("all += (long)of[i] + (long)of[i + {near}];"),
-                &[0, 1],
+                around(&turns, &[0, near]),
             ),
-            _ => (format!("of[i] = of[i + {near}];"), &[0, 1]),
+            4 => (
+                format!("of[i] = of[i + {near}];"),
+                around(&turns, &[0, near]),
+            ),
+            // The same place in some turns, or in none.
+            5 => (
+                format!("if (i % 5 == {part}) put({kind}, of[{one}]);"),
+                turns.iter().find(some).map(|_| one).into_iter().collect(),
+            ),
+            6 => (
+                format!("all += (long)of[i]; if (i % 5 == {part}) all += *(volatile {kind} *)&of[{one}];"),
+                (turns.iter().find(some).map(|_| one).into_iter())
+                    .chain(turns.iter().copied())
+                    .collect(),
+            ),
+            // Turns that overlap.
+            _ => (
+                "{ T four[4]; __builtin_memcpy(four, of + i, sizeof four); all += (long)(four[0] + four[1] + four[2] + four[3]); }".into(),
+                around(&turns, &[0, 1, 2, 3]),
+            ),
         };
-        let mut touched = BTreeSet::new();
-        for turn in &turns {
-            touched.extend(offsets.iter().map(|which| turn + which * near));
-        }
+        // Bounds that the compiler knows, so that it may unroll the loop; and the loop in another one.
+        let head = match dice.roll(3) {
+            0 => head
+                .replace("from", &from.to_string())
+                .replace("to", &to.to_string()),
+            _ => head,
+        };
+        let head = match dice.roll(4) {
+            0 => format!("for (long round = 0; round < 3; round++) {head}"),
+            _ => head,
+        };
         let _ = writeln!(text, "_Alignas(16) {kind} data{k}[{}];", ELEMENTS + 8);
-        let body = body.replace("(T)", &format!("({kind})"));
+        let body = body
+            .replace("(T)", &format!("({kind})"))
+            .replace("T four", &format!("{kind} four"));
         let _ = writeln!(
             text,
             "__attribute__((noinline)) static void loop{k}({kind} *of, long from, long to) {{ \
@@ -112,6 +142,14 @@ fn draw(number: u64) -> Drawn {
         source: text,
         races,
     }
+}
+
+/// What the turns touch, so far from each.
+fn around(turns: &[i64], offsets: &[i64]) -> BTreeSet<i64> {
+    let all = turns
+        .iter()
+        .flat_map(|turn| offsets.iter().map(move |offset| turn + offset));
+    all.collect()
 }
 
 /// Builds the program with this number, runs it and judges what is found.
