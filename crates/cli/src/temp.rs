@@ -18,6 +18,7 @@ impl TempDir {
         if base.as_os_str().len() > LONGEST {
             base = PathBuf::from("/tmp");
         }
+        // The six letters are what mkdtemp asks for: it puts others in their place, and lets nobody else in.
         let template = base.join("deadheat-XXXXXX");
         nix::unistd::mkdtemp(&template).map(Self).map_err(|error| {
             Failure::new(format!(
