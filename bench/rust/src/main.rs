@@ -1,5 +1,7 @@
 //! `kernels NAME`: one of a few small programs, each bound by something else. Without a name they are listed.
 
+mod numeric;
+
 use std::collections::{BTreeMap, HashMap};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,6 +22,9 @@ const KERNELS: &[Kernel] = &[
     ("sort", sort),
     ("arc", arc),
     ("text", text),
+    ("dot", numeric::dot),
+    ("sum", numeric::sum),
+    ("stencil", numeric::stencil),
 ];
 
 fn main() {

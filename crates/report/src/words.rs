@@ -153,14 +153,16 @@ fn is_library_source(frame: &Frame) -> bool {
     })
 }
 
-/// `in worker at bank.c:17`, or nothing.
+/// `in worker at bank.c:17`, as much of it as is known, or nothing.
 pub fn at(stack: &[Frame], cwd: &str) -> String {
-    match spot(stack) {
-        Some(frame) if !frame.function.is_empty() => {
-            format!("in {} at {}", frame.function, line_of(frame, cwd))
-        }
-        Some(frame) => format!("at {}", line_of(frame, cwd)),
-        None => String::new(),
+    let Some(frame) = spot(stack) else {
+        return String::new();
+    };
+    match (frame.function.as_str(), line_of(frame, cwd).as_str()) {
+        ("", "") => String::new(),
+        ("", line) => format!("at {line}"),
+        (function, "") => format!("in {function}"),
+        (function, line) => format!("in {function} at {line}"),
     }
 }
 
@@ -286,6 +288,28 @@ mod tests {
                 ..Frame::default()
             };
             assert_eq!(short_function(&frame), expected);
+        }
+    }
+
+    #[test]
+    fn a_place_says_as_much_as_is_known() {
+        let frame = |function: &str, file: Option<&str>| Frame {
+            function: function.to_owned(),
+            file: file.map(str::to_owned),
+            line: file.map(|_| 17),
+            ..Frame::default()
+        };
+        for (stack, expected) in [
+            (
+                vec![frame("work", Some("/a/bank.c"))],
+                "in work at bank.c:17",
+            ),
+            (vec![frame("", Some("/a/bank.c"))], "at bank.c:17"),
+            (vec![frame("pthread_create", None)], "in pthread_create"),
+            (vec![frame("", None)], ""),
+            (vec![], ""),
+        ] {
+            assert_eq!(at(&stack, "/a"), expected);
         }
     }
 }

@@ -121,3 +121,24 @@ fn narrow_terminals_and_colour() {
     );
     assert_ne!(coloured, text);
 }
+
+#[test]
+fn a_thread_has_the_name_that_it_has_in_its_own_process() {
+    let built = bank("golden-processes");
+    let (_, finding) = cases::all(&built)
+        .into_iter()
+        .find(|(name, _)| *name == "data-race-atomic")
+        .unwrap_or_else(|| panic!("the case is gone"));
+    let mut report = collect(&built, &[finding]);
+    let mut named = |name: &str, text: &str| {
+        // Another process, whose threads have the same numbers.
+        let mut other = report.threads.clone();
+        other[0].name = name.to_owned();
+        other.append(&mut report.threads);
+        report.threads = other;
+        let shown = render(&report, Format::Text, &Options::default());
+        assert!(shown.contains(text), "no {text:?} in:\n{shown}");
+    };
+    named("main", "T1 created by T0 (main) in main");
+    named("tests::another", "T1 created by T0 in main");
+}

@@ -53,7 +53,7 @@ pub fn instrumented(args: &[OsString], plan: &Plan) -> Option<Instrumented> {
     }
     let mut out = Vec::with_capacity(args.len() + 12);
     let mut linker = None;
-    let mut lines = false;
+    let mut named = false;
     let mut at = 0;
     while at < text.len() {
         let (option, words) = codegen_option(&text, at);
@@ -62,13 +62,17 @@ pub fn instrumented(args: &[OsString], plan: &Plan) -> Option<Instrumented> {
             "linker" => linker = Some(value.into()),
             _ if DROPPED.contains(&key) => {}
             _ => {
-                lines |= text[at] == "-g" || (key == "debuginfo" && !matches!(value, "0" | "none"));
+                if text[at] == "-g" {
+                    named = true;
+                } else if key == "debuginfo" {
+                    named = matches!(value, "1" | "2" | "limited" | "full");
+                }
                 out.extend_from_slice(&args[at..at + words]);
             }
         }
         at += words;
     }
-    out.extend(added(plan, lines));
+    out.extend(added(plan, named));
     Some(Instrumented { args: out, linker })
 }
 
@@ -89,8 +93,8 @@ fn codegen_option(text: &[String], at: usize) -> (&str, usize) {
     }
 }
 
-/// What instruments.
-fn added(plan: &Plan, lines: bool) -> Vec<OsString> {
+/// What instruments. Functions have whole names only where there is more than lines.
+fn added(plan: &Plan, named: bool) -> Vec<OsString> {
     let mut out: Vec<OsString> = Vec::new();
     if let Some(sysroot) = &plan.sysroot {
         out.push(joined("--sysroot=", sysroot.as_os_str()));
@@ -108,7 +112,7 @@ fn added(plan: &Plan, lines: bool) -> Vec<OsString> {
         ]
         .map(OsString::from),
     );
-    if !lines {
+    if !named {
         out.push("-Cdebuginfo=1".into());
     }
     out.push(joined("-Clinker=", plan.linker.as_os_str()));
@@ -201,6 +205,14 @@ mod tests {
             "-C debuginfo=2 --target t + -Clinker=/l",
         );
         check("-g --target t", "-g --target t + -Clinker=/l");
+        check(
+            "-g -C debuginfo=line-tables-only --target t",
+            "-g -C debuginfo=line-tables-only --target t + -Cdebuginfo=1 -Clinker=/l",
+        );
+        check(
+            "-C debuginfo=0 -C debuginfo=full --target t",
+            "-C debuginfo=0 -C debuginfo=full --target t + -Clinker=/l",
+        );
         check(
             "-C linker=clang -g --target t",
             "-g --target t + -Clinker=/l [clang]",

@@ -319,9 +319,9 @@ impl Page<'_> {
             if thread.created.is_empty() && thread.parent.is_none() {
                 continue;
             }
-            let parent = thread
-                .parent
-                .map_or_else(String::new, |id| format!(" by {}", self.name_of(id)));
+            let parent = thread.parent.map_or_else(String::new, |id| {
+                format!(" by {}", self.name_of(threads, id))
+            });
             let place = words::at(&thread.created, self.cwd);
             let text = format!("{} created{parent} {place}", words::thread(thread));
             self.fact(out, name, text.trim_end(), None);
@@ -329,9 +329,17 @@ impl Page<'_> {
         }
     }
 
-    fn name_of(&self, id: ThreadId) -> String {
-        let known = self.report.threads.iter().find(|thread| thread.id == id);
-        known.map_or_else(|| id.to_string(), words::thread)
+    /// The name of one of these threads, or of another that the run knows. Processes number their threads alike: where
+    /// the run knows several of that number with different names, it is the number alone.
+    fn name_of(&self, threads: &[Thread], id: ThreadId) -> String {
+        if let Some(thread) = threads.iter().find(|thread| thread.id == id) {
+            return words::thread(thread);
+        }
+        let mut known = self.report.threads.iter().filter(|thread| thread.id == id);
+        match known.next() {
+            Some(one) if known.all(|other| other.name == one.name) => words::thread(one),
+            _ => id.to_string(),
+        }
     }
 }
 
