@@ -8,6 +8,9 @@ BENCH    := cargo run --release -p deadheat-bench --bin bench --
 # One profile for all tests: assertions and overflow checks on, and fast enough.
 TESTING  := CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=line-tables-only
 
+# Deadheat's own crates under cargo deadheat; nobody builds them that way a second time with small changes.
+CHECKED   = CARGO_INCREMENTAL=0 $(abspath $(TARGET)/debug/deadheat) cargo --suppressions tests/rust/self.supp
+
 BROWSER  := command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null
 
 .DEFAULT_GOAL := build
@@ -87,7 +90,8 @@ ui-rust: tests-build ## the Rust programs in tests/rust, right and racy, under c
 	$(TESTING) DEADHEAT_BIN=$(abspath $(TARGET)/debug/deadheat) cargo test --workspace --locked --test ui_rust --test ui_cargo
 
 self-check: tests-build ## Deadheat's own tests with threads, under cargo deadheat
-	$(TESTING) $(abspath $(TARGET)/debug/deadheat) cargo test --locked -p deadheat-rust -p deadheat-pipeline --lib --test engine
+	$(TESTING) $(CHECKED) test --locked -p deadheat-rust -p deadheat-pipeline -p deadheat-gpu --lib --test engine
+	$(TESTING) $(CHECKED) test --locked -p deadheat-runtime --lib -- sync:: forgetting_a_part_takes
 
 docs: build ## write the pages that are made from the code
 	$(DEADHEAT) options-page > docs/options.md
