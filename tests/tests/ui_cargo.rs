@@ -9,6 +9,7 @@ mod standard;
 use deadheat_tests::process::{self, Outcome};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
@@ -39,13 +40,18 @@ fn main() -> ExitCode {
         );
         return ExitCode::from(2);
     };
-    let tests: [(&str, Test); 18] = [
+    let tests: [(&str, Test); 20] = [
         (
             "tests and examples in documentation",
             tests_and_documentation,
         ),
         ("a profile with LTO, panic=abort and strip", hard_profile),
+        ("a profile with line tables only", line_tables),
         ("flags of the user are kept", flags),
+        (
+            "flags, linker and runner of a target are kept",
+            target_flags,
+        ),
         (
             "build scripts and procedural macros stay as they are",
             host_code,
@@ -176,6 +182,8 @@ fn tests_and_documentation(project: &Project) -> Result<(), Failed> {
             "(it::a_test_with_a_long_name)",
             "1 finding (1 data race)",
             "with Deadheat's runtime took part",
+            // Without a number: each process would begin with one.
+            "deadheat: finding: data race: `small::PLACE`",
         ],
     )
 }
@@ -198,6 +206,25 @@ fn hard_profile(project: &Project) -> Result<(), Failed> {
     )
 }
 
+/// Functions that were inlined have their whole names all the same.
+fn line_tables(project: &Project) -> Result<(), Failed> {
+    let inner = "mod inner {
+    #[inline(always)]
+    pub fn touch(place: *mut u64) { unsafe { *place += 1 } }
+}
+static mut PLACE: u64 = 0;
+fn main() {
+    let child = std::thread::spawn(|| inner::touch(&raw mut PLACE));
+    inner::touch(&raw mut PLACE);
+    child.join().unwrap();
+}\n";
+    project
+        .manifest("[profile.dev]\nopt-level = 1\ndebug = \"line-tables-only\"\n")?
+        .write("src/main.rs", inner)?;
+    let ended = project.run(project.command(&["run"]))?;
+    expect(&ended, 1, &["small::inner::touch", "src/main.rs:3"])
+}
+
 fn flags(project: &Project) -> Result<(), Failed> {
     let main = "#[cfg(not(all(from_build, deadheat)))]\ncompile_error!(\"flags were lost\");\nfn main() { println!(\"kept\") }\n";
     project
@@ -218,6 +245,31 @@ fn flags(project: &Project) -> Result<(), Failed> {
     let mut command = project.command(&["run"]);
     command.env("RUSTFLAGS", "--cfg from_variable -Aunexpected_cfgs");
     expect(&project.run(command)?, 0, &["kept", "nothing found"])
+}
+
+fn target_flags(project: &Project) -> Result<(), Failed> {
+    let main = "#[cfg(not(all(by_kind, by_name)))]\ncompile_error!(\"flags were lost\");\n\
+                fn main() { println!(\"{:?}\", std::env::var(\"STARTED_BY\")) }\n";
+    let linker = "#!/bin/sh\necho linked >>\"$(dirname \"$0\")/links\"\nexec cc \"$@\"\n";
+    project
+        .manifest("")?
+        .write("src/main.rs", main)?
+        .write("own-linker", linker)?;
+    let linker = project.dir.join("own-linker");
+    fs::set_permissions(&linker, fs::Permissions::from_mode(0o755))?;
+    let config = format!(
+        "[target.'cfg(unix)']\nrustflags = [\"--cfg\", \"by_kind\", \"-Aunexpected_cfgs\"]\n\
+         [target.{TRIPLE}]\nrustflags = [\"--cfg\", \"by_name\"]\nlinker = {:?}\n\
+         runner = [\"env\", \"STARTED_BY=runner\"]\n",
+        linker.display().to_string()
+    );
+    project.write(".cargo/config.toml", &config)?;
+    let ended = project.run(project.command(&["run"]))?;
+    expect(&ended, 0, &["Ok(\"runner\")", "nothing found"])?;
+    if !project.dir.join("links").exists() {
+        return Err("the linker of the configuration was not used".into());
+    }
+    Ok(())
 }
 
 fn host_code(project: &Project) -> Result<(), Failed> {

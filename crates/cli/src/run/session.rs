@@ -134,6 +134,7 @@ pub fn watched(
     session.main = ours.map(|socket| {
         let mut stream = Stream::new(socket, session.collector(), settings);
         stream.tap = session.watch.as_ref().map(Watch::tap);
+        stream.numbered = true;
         stream
     });
     session.listen()?;

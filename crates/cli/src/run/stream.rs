@@ -34,6 +34,8 @@ pub struct Stream {
     pub tap: Option<Sender<String>>,
     /// The headlines of new findings since they were last taken.
     pub news: Vec<String>,
+    /// Whether findings have the numbers here that they have in the end: other processes begin with one, too.
+    pub numbered: bool,
     /// Who waits for answers on the stream itself.
     asker: Asker,
     /// The process whose stream it is; those that it forked share it.
@@ -64,6 +66,7 @@ impl Stream {
             settings: settings.clone(),
             tap: None,
             news: Vec::new(),
+            numbered: false,
             asker: Asker::default(),
             owner: 0,
             forks: BTreeMap::new(),
@@ -203,7 +206,9 @@ impl Stream {
                     answer = format!("r{id}\t{}\t{line}\n", kind_in(text));
                 }
                 if shown && !self.settings.on(Key::Quiet) {
-                    let number = id.map_or(String::new(), |id| format!(" {}", id.0));
+                    let number = id
+                        .filter(|_| self.numbered)
+                        .map_or(String::new(), |id| format!(" {}", id.0));
                     say(format_args!("deadheat: finding{number}: {headline}"));
                 }
                 if shown {
