@@ -130,15 +130,17 @@ fn a_thread_has_the_name_that_it_has_in_its_own_process() {
         .find(|(name, _)| *name == "data-race-atomic")
         .unwrap_or_else(|| panic!("the case is gone"));
     let mut report = collect(&built, &[finding]);
-    let mut named = |name: &str, text: &str| {
-        // Another process, whose threads have the same numbers.
-        let mut other = report.threads.clone();
-        other[0].name = name.to_owned();
-        other.append(&mut report.threads);
-        report.threads = other;
-        let shown = render(&report, Format::Text, &Options::default());
+    let shows = |report: &Report, text: &str| {
+        let shown = render(report, Format::Text, &Options::default());
         assert!(shown.contains(text), "no {text:?} in:\n{shown}");
     };
-    named("main", "T1 created by T0 (main) in main");
-    named("tests::another", "T1 created by T0 in main");
+    // Another process, whose threads have the same numbers.
+    let mut other = report.threads.clone();
+    other[0].name = "tests::another".to_owned();
+    report.threads.splice(0..0, other);
+    shows(&report, "T1 created by T0 (main) in main");
+    report.findings[0].threads.retain(|thread| thread.id.0 != 0);
+    shows(&report, "T1 created by T0 in main");
+    report.threads[0].name = "main".to_owned();
+    shows(&report, "T1 created by T0 (main) in main");
 }
