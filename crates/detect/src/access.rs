@@ -44,6 +44,7 @@ pub fn effect(action: Action) -> Effect {
         | Action::End
         | Action::Fork(_)
         | Action::Join(_)
+        | Action::Detach(_)
         | Action::Lock(_)
         | Action::Unlock(_)
         | Action::ReadLock(_)

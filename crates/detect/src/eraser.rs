@@ -521,6 +521,7 @@ pub fn locking(action: Action) -> Option<Locking> {
         | Action::End
         | Action::Fork(_)
         | Action::Join(_)
+        | Action::Detach(_)
         | Action::Notify(_)
         | Action::Arrive(_)
         | Action::Leave(_)

@@ -5,11 +5,11 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 pub const MAGIC: u64 = u64::from_le_bytes(*b"DHFRAMES");
 /// Raise whenever anything here or in the words changes.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
-/// Strands there can be in one execution.
+/// Strands whose first frames can be told at once: those that the taker has not met yet.
 pub const STRANDS: usize = 1 << 20;
-/// Call stacks there can be.
+/// Call stacks there can be at once.
 pub const NODES: usize = 1 << 24;
 /// Frames there can be at once.
 pub const FRAMES: usize = 1 << 17;
@@ -67,6 +67,11 @@ pub struct Header {
     pub waited: AtomicU64,
     /// Accesses that were dropped.
     pub dropped: AtomicU64,
+    /// Counts how often the program has let go of numbers of call stacks.
+    pub let_go: AtomicU64,
+    /// The last of those times up to which the taker has read all that the program had written until then: whatever those
+    /// numbers stood for it knows for itself, and they may stand for something else.
+    pub noted: AtomicU64,
 }
 
 /// The beginning of a frame.
@@ -116,19 +121,31 @@ impl Arena {
         self.header().magic == MAGIC && self.header().version == VERSION
     }
 
-    /// The number of the strand's first frame plus one; none for a strand that has no place.
-    pub fn first(&self, strand: u32) -> Option<&AtomicU32> {
-        if strand as usize >= STRANDS {
-            return None;
-        }
+    /// The number of the strand's first frame plus one, until the taker has seen it. Strands that are far apart share a
+    /// place: each unseen one has a frame, and there are fewer of those.
+    pub fn first(&self, strand: u32) -> &AtomicU32 {
         // SAFETY: by the invariant; inside the table.
-        Some(unsafe {
+        unsafe {
             &*self
                 .base
                 .add(STRANDS_AT)
                 .cast::<AtomicU32>()
-                .add(strand as usize)
-        })
+                .add(strand as usize % STRANDS)
+        }
+    }
+
+    /// Tells the strand's first frame. False if one that is far apart has not been seen yet.
+    pub fn set_first(&self, strand: u32, frame: u32) -> bool {
+        let first = self.first(strand);
+        first
+            .compare_exchange(0, frame + 1, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Frames that were ever used.
+    pub fn used(&self) -> u32 {
+        let fresh = self.header().fresh.load(Ordering::Acquire);
+        fresh.min(FRAMES as u32)
     }
 
     /// Caller and program counter of a call stack; none for a number that has no place.

@@ -4,7 +4,7 @@
 //! | part         | where        | what                                                                        |
 //! |--------------|--------------|-----------------------------------------------------------------------------|
 //! | [`Header`]   | 0            | the counters that all threads of the program and the taker share            |
-//! | first frames | [`STRANDS_AT`] | for each strand the number of its first frame, plus one                   |
+//! | first frames | [`STRANDS_AT`] | for each strand that the taker has not met the number of its first frame, plus one |
 //! | call stacks  | [`NODES_AT`] | for each node its caller and program counter                                |
 //! | frames       | [`FRAMES_AT`] | [`FRAME_BYTES`] each: a [`FrameHeader`], then words                        |
 //!
@@ -22,8 +22,13 @@
 //! When no frame is free the program waits on [`Header::wake`] or drops accesses, as [`Header::flags`] says. The number
 //! of an act is taken only when there is room to write it, so the smallest number that the taker has not seen is always
 //! in a frame: however many strands wait, the taker can go on.
+//!
+//! Numbers of call stacks are the program's, and it uses them again. Before that it counts up [`Header::let_go`]; the taker then
+//! reads all that was written until now, gives each stack a number of its own, and says so in [`Header::noted`].
 #![cfg_attr(not(feature = "std"), no_std)]
 
+#[cfg(feature = "std")]
+mod calls;
 mod layout;
 #[cfg(feature = "std")]
 mod map;

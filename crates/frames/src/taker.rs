@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use deadheat_trace::Strand;
-use deadheat_trace::wire::{Next, StackNode, words_of};
+use deadheat_trace::wire::{Next, StackNode, stack_of, with_stack, words_of};
 
+use crate::calls::Calls;
 use crate::layout::{Arena, FRAME_WORDS, FRAMES, FrameHeader};
 use crate::map::Shared;
 
@@ -24,7 +25,11 @@ enum At {
 #[derive(Debug)]
 pub struct Taker {
     shared: Shared,
+    /// Those that were met and have not ended.
     strands: HashMap<Strand, At>,
+    calls: Calls,
+    /// What was read before anybody asked for it.
+    ahead: HashMap<Strand, Vec<u64>>,
     /// The program is gone: what is not there will never come.
     over: bool,
     /// Frames that were read and given back.
@@ -36,6 +41,8 @@ impl Taker {
         Taker {
             shared,
             strands: HashMap::new(),
+            calls: Calls::default(),
+            ahead: HashMap::new(),
             over: false,
             frames: 0,
         }
@@ -54,8 +61,23 @@ impl Taker {
         self.over
     }
 
-    /// Adds what comes next in the strand's stream to `out`: whole items, at most a frame of them.
+    /// Adds what comes next in the strand's stream to `out`: whole items, at most a frame of them. Whoever asks again after
+    /// the end is told that there is nothing yet.
     pub fn next(&mut self, strand: Strand, out: &mut Vec<u64>) -> Next {
+        self.note_stacks();
+        if let Some(words) = self.ahead.remove(&strand) {
+            out.extend_from_slice(&words);
+            return Next::Some;
+        }
+        let next = self.read(strand, out);
+        if next == Next::End && !self.over {
+            // It is told once; the strand's number never comes again.
+            self.strands.remove(&strand);
+        }
+        next
+    }
+
+    fn read(&mut self, strand: Strand, out: &mut Vec<u64>) -> Next {
         let arena = self.arena();
         let Some(mut at) = self.position(strand) else {
             return if self.over { Next::End } else { Next::NotYet };
@@ -70,7 +92,7 @@ impl Taker {
                 header.next.load(Ordering::Acquire),
                 header.ended.load(Ordering::Acquire) != 0,
             );
-            let read = read_items(&arena, frame, word, out);
+            let read = read_items(&arena, frame, word, &mut self.calls, out);
             at = At::Frame {
                 frame,
                 word: word + read,
@@ -95,13 +117,47 @@ impl Taker {
         result
     }
 
-    fn position(&self, strand: Strand) -> Option<At> {
+    /// Where the strand is. The place of its first frame is for another strand from here on.
+    fn position(&mut self, strand: Strand) -> Option<At> {
         if let Some(at) = self.strands.get(&strand) {
             return Some(*at);
         }
-        let first = self.arena().first(strand.0)?.load(Ordering::Acquire);
-        let frame = first.checked_sub(1)? % FRAMES as u32;
-        Some(At::Frame { frame, word: 0 })
+        let arena = self.arena();
+        let first = arena.first(strand.0);
+        let frame = first.load(Ordering::Acquire).checked_sub(1)? % FRAMES as u32;
+        if arena.frame(frame).strand.load(Ordering::Relaxed) != strand.0 {
+            return None;
+        }
+        first.store(0, Ordering::Release);
+        let at = At::Frame { frame, word: 0 };
+        self.strands.insert(strand, at);
+        Some(at)
+    }
+
+    /// If the program has let go of numbers of call stacks: reads all that it has written until now, where they stand for what
+    /// they stood for, and tells it so.
+    fn note_stacks(&mut self) {
+        let arena = self.arena();
+        let header = arena.header();
+        let let_go = header.let_go.load(Ordering::Acquire);
+        if let_go == header.noted.load(Ordering::Relaxed) {
+            return;
+        }
+        // Those that were never asked for, too.
+        let owner = |frame| Strand(arena.frame(frame).strand.load(Ordering::Relaxed));
+        let mut strands: Vec<Strand> = (0..arena.used()).map(owner).collect();
+        strands.extend(self.strands.keys());
+        strands.sort_unstable();
+        strands.dedup();
+        for strand in strands {
+            let mut words = self.ahead.remove(&strand).unwrap_or_default();
+            while self.read(strand, &mut words) == Next::Some {}
+            if !words.is_empty() {
+                self.ahead.insert(strand, words);
+            }
+        }
+        self.calls.numbers_are_new();
+        header.noted.store(let_go, Ordering::Release);
     }
 
     /// Empties a frame that was read to its end and lets the program have it again.
@@ -126,17 +182,18 @@ impl Taker {
         wake_all(&arena);
     }
 
-    /// The caller of a call stack and its innermost program counter.
+    /// The caller of a call stack and its innermost program counter. The number is one that [`Self::next`] gave: ours, not the
+    /// program's.
     pub fn node(&self, node: StackNode) -> Option<(StackNode, u64)> {
-        let (caller, pc) = self.arena().node(node.0)?;
-        Some((StackNode(caller), pc))
+        self.calls.node(node)
     }
 
     /// Lets the program run for a moment.
-    pub fn nap(&self) {
+    pub fn nap(&mut self) {
         if self.over {
             return;
         }
+        self.note_stacks();
         let arena = self.arena();
         if arena.header().waiters.load(Ordering::SeqCst) > 0 && !arena.is_short() {
             self.wake();
@@ -145,8 +202,14 @@ impl Taker {
     }
 }
 
-/// Adds the whole items of a frame from word `from` on; how many words they are.
-fn read_items(arena: &Arena, frame: u32, from: usize, out: &mut Vec<u64>) -> usize {
+/// Adds the whole items of a frame from word `from` on, with call stacks by our numbers; how many words they are.
+fn read_items(
+    arena: &Arena,
+    frame: u32,
+    from: usize,
+    calls: &mut Calls,
+    out: &mut Vec<u64>,
+) -> usize {
     let words = arena.words(frame).cast::<AtomicU64>();
     // SAFETY: the words of the frame, which are written only as atomics while we read them.
     let words = unsafe { std::slice::from_raw_parts(words.cast_const(), FRAME_WORDS) };
@@ -161,7 +224,10 @@ fn read_items(arena: &Arena, frame: u32, from: usize, out: &mut Vec<u64>) -> usi
         if at + count > FRAME_WORDS {
             break;
         }
-        out.push(first);
+        out.push(match stack_of(first) {
+            Some(stack) => with_stack(first, calls.ours(stack, arena)),
+            None => first,
+        });
         // Written before the first word, which was read before these.
         out.extend(
             words[at + 1..at + count]

@@ -91,6 +91,7 @@ impl Engine {
             candidates,
             batch,
             pages,
+            named: Vec::new(),
         });
     }
 }

@@ -204,6 +204,8 @@ impl Packer {
                 News::Gave(strand, lock, mode) => self.holding.gave(*strand, *lock, *mode),
                 News::Ended(strand) => self.holding.ended(*strand),
                 News::Known { times, .. } => self.known = Some(times.clone()),
+                // Not for those who do not say that they need it.
+                News::Sweep { .. } => {}
                 News::Frame => {
                     for number in self.pages.numbers() {
                         let place = self.pages.remove(number);

@@ -82,6 +82,18 @@ impl<T> PerStrand<T> {
         self.near.iter().flatten().chain(self.far.values())
     }
 
+    /// Calls `f` with each strand and its value.
+    pub fn each_mut(&mut self, mut f: impl FnMut(Strand, &mut T)) {
+        for (at, value) in self.near.iter_mut().enumerate() {
+            if let Some(value) = value {
+                f(Strand(at as u32), value);
+            }
+        }
+        self.far
+            .iter_mut()
+            .for_each(|(&strand, value)| f(strand, value));
+    }
+
     /// Keeps the values that `stays` says.
     pub fn retain(&mut self, mut stays: impl FnMut(&mut T) -> bool) {
         for value in &mut self.near {

@@ -23,7 +23,8 @@ use deadheat_trace::{
 use crate::hash::QuickMap;
 use crate::per_strand::PerStrand;
 
-/// The number of something that knows. Dense from 0; used again after [`Transfers::retire`], but not those of strands.
+/// The number of something that knows. Dense from 0; used again after [`Transfers::retire`], but those of strands only if
+/// [`Transfers::reuse_strands`] says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Holder(pub u32);
 
@@ -63,6 +64,8 @@ pub struct Transfers {
     messages: BTreeMap<u64, Holder>,
     names: Vec<Option<Name>>,
     free: Vec<Holder>,
+    /// Whether the numbers of strands are used again, too: not if anybody keeps them.
+    pub reuse_strands: bool,
 }
 
 impl Transfers {
@@ -108,7 +111,7 @@ impl Transfers {
         // A strand's number was never anything else's: who holds an old lockset may look for it without asking what
         // happened since.
         let free = match name {
-            Name::Strand(_) => None,
+            Name::Strand(_) if !self.reuse_strands => None,
             _ => self.free.pop(),
         };
         let holder = match free {
@@ -148,6 +151,9 @@ impl Transfers {
         match name {
             Name::Strand(strand) => {
                 self.strands.remove(strand);
+                if self.reuse_strands {
+                    self.free.push(holder);
+                }
                 return;
             }
             Name::Message(addr) => {
@@ -197,6 +203,7 @@ impl Transfers {
             Action::Alloc(range) => self.forget_messages(range, out),
             Action::Begin
             | Action::End
+            | Action::Detach(_)
             | Action::Fork(_)
             | Action::Unlock(_)
             | Action::ReadUnlock(_)
@@ -255,6 +262,7 @@ impl Transfers {
             },
             Action::Begin
             | Action::End
+            | Action::Detach(_)
             | Action::Join(_)
             | Action::Lock(_)
             | Action::Woken(..)

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use deadheat_detect::entry::{PLAIN, WRITE};
+use deadheat_detect::entry::{Entry, PLAIN, WRITE};
 use deadheat_detect::eraser::{Lock, Mode};
 use deadheat_order::{Holder, Transfer};
 use deadheat_trace::wire::{MemoryKind, Spot, StackNode};
@@ -15,6 +15,68 @@ use deadheat_trace::{Range, Strand};
 /// A strand's place in clocks. A strand that ended and is known to whoever forks a new one leaves it its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(pub u16);
+
+impl Slot {
+    /// No strand's: of accesses of strands that have ended of which nobody can ever know, so that everything that comes later is
+    /// concurrent with them. Their time is the strand's number, plus one.
+    pub const BURIED: Slot = Slot(u16::MAX);
+}
+
+/// A strand that has ended, and that nobody can join.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Buried {
+    pub strand: Strand,
+    pub slot: Slot,
+    /// Its accesses later than the one, up to the other, are such that nobody can ever know of them.
+    pub after: u64,
+    pub last: u64,
+    /// Whoever knows of its accesses later than this, up to `after`, knows all of `knew`, by slot; empty if that is not so.
+    pub told: u64,
+    pub knew: Vec<u64>,
+}
+
+impl Buried {
+    /// Whoever knows of `mine`, an access of this strand, knows of the other one.
+    #[inline]
+    pub fn implies(&self, mine: Entry, other: Entry) -> bool {
+        let knew = self.knew.get(usize::from(other.slot()));
+        self.told < mine.seq()
+            && mine.seq() <= self.after
+            && knew.is_some_and(|&time| other.covered_by(time))
+    }
+}
+
+/// What a checker found when it looked at all its memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Named {
+    /// The number of the sweep.
+    pub sweep: u64,
+    /// By slot: whether an access is remembered; none is beyond its end.
+    pub slots: Vec<bool>,
+}
+
+impl Named {
+    pub fn has(&self, slot: Slot) -> bool {
+        self.slots
+            .get(usize::from(slot.0))
+            .copied()
+            .unwrap_or(false)
+    }
+
+    pub fn add(&mut self, slot: u16) {
+        let at = usize::from(slot);
+        if self.slots.len() <= at {
+            self.slots.resize(at + 1, false);
+        }
+        self.slots[at] = true;
+    }
+
+    /// What either names.
+    pub fn merge(&mut self, other: &Named) {
+        let named = other.slots.iter().enumerate().filter(|(_, named)| **named);
+        named.for_each(|(slot, _)| self.add(slot as u16));
+    }
+}
 
 /// The number of a list of held locks; 0 is the empty one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -145,6 +207,12 @@ pub enum News {
         times: Arc<[u64]>,
         living: Arc<[Holder]>,
         gone: Arc<[Holder]>,
+    },
+    /// All memory is to be looked at: these accesses are [`Slot::BURIED`] from here on, and which slots are named at all is to
+    /// be told ([`Named`]). For those who can ([`crate::detector::Needs::sweeps`]).
+    Sweep {
+        number: u64,
+        buried: Arc<[Buried]>,
     },
     /// A frame ends. Who checks frames alone forgets everything here.
     Frame,

@@ -117,7 +117,13 @@ pub fn check_with<S: Source>(
         let apart = other.is_some();
         let shard = || Shard::new(&settings.detectors, settings.across, settings.skip_atomics);
         let (needs, batch, news) = match &other {
-            Some(other) => (other.needs, other.batch, other.news),
+            Some(other) => {
+                let needs = Needs {
+                    sweeps: false,
+                    ..other.needs
+                };
+                (needs, other.batch, other.news)
+            }
             None => (Needs::of(&settings.detectors), BATCH, BATCH),
         };
         let mut pool = match other {
@@ -146,6 +152,9 @@ pub fn check_with<S: Source>(
                 let batches = run.sequencer.take(&mut pool.empty);
                 pool.give(batches);
                 run.tell(pool.found(), source, listener);
+                while let Some(named) = pool.named() {
+                    run.sequencer.named(&named);
+                }
                 run.summary.most_pages = run.summary.most_pages.max(pool.pages());
                 listener.passed(&run.sequencer.passed);
             }
@@ -195,6 +204,9 @@ impl Running<'_> {
         }
         for (child, parent, at) in self.sequencer.forks.drain(..) {
             self.teller.forked(child, parent, at);
+        }
+        for strand in self.sequencer.ended.drain(..) {
+            self.teller.ended(strand);
         }
     }
 

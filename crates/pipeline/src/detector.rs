@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use deadheat_trace::Strand;
 
-use crate::batch::{News, Slot};
+use crate::batch::{Named, News, Slot};
 
 /// A detector by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -94,6 +94,8 @@ pub struct Needs {
     pub locks: bool,
     /// What holders knew at the beginning of each batch.
     pub starts: bool,
+    /// Whether they can be told of [`News::Sweep`].
+    pub sweeps: bool,
 }
 
 impl Needs {
@@ -104,6 +106,7 @@ impl Needs {
             transfers: any(&[DetectorKind::Goldilocks]),
             locks: any(&[DetectorKind::Eraser]),
             starts: false,
+            sweeps: !any(&[DetectorKind::Djit, DetectorKind::Goldilocks]),
         }
     }
 }
@@ -140,7 +143,12 @@ impl Clocks {
                 self.owners[at].push((from, strand));
             }
             News::Known { ref times, .. } => self.forget_owners(times),
-            News::Transfer(_) | News::Took(..) | News::Gave(..) | News::Ended(_) | News::Frame => {}
+            News::Transfer(_)
+            | News::Took(..)
+            | News::Gave(..)
+            | News::Ended(_)
+            | News::Sweep { .. }
+            | News::Frame => {}
         }
     }
 
@@ -153,10 +161,22 @@ impl Clocks {
 
     /// Who had the slot at that time.
     pub fn owner(&self, slot: u16, time: u64) -> Strand {
+        if slot == Slot::BURIED.0 {
+            return Strand(time.saturating_sub(1) as u32);
+        }
         let owners = self.owners.get(slot as usize);
         owners
             .and_then(|owners| owners.iter().rev().find(|(from, _)| *from <= time))
             .map_or(Strand(0), |&(_, strand)| strand)
+    }
+
+    /// Nobody asks who had slots that are in no entry any more.
+    pub fn forget_unnamed(&mut self, named: &Named) {
+        for (slot, owners) in self.owners.iter_mut().enumerate() {
+            if !named.has(Slot(slot as u16)) {
+                owners.drain(..owners.len().saturating_sub(1));
+            }
+        }
     }
 
     /// What is known to all is in no entry any more, so nobody asks for it.

@@ -20,6 +20,7 @@
 //! | [`detector`] | the detectors' names and needs                                                       |
 //! | [`pool`]     | shards on threads                                                                    |
 //! | [`locks`], [`timeline`] | what was held, and what happened around it, for reports                   |
+//! | `strands`    | who the strands are, for reports                                                     |
 //! | [`found`], [`tell`] | candidates, and how they become lines of the raw stream                       |
 //!
 //! # To build another engine
@@ -50,6 +51,7 @@ pub mod order;
 pub mod pool;
 pub mod sequence;
 pub mod shard;
+mod strands;
 pub mod tell;
 pub mod timeline;
 

@@ -8,7 +8,7 @@ use deadheat_order::transfer::Name;
 use deadheat_order::{Holder, PerStrand, Transfer, Transfers};
 use deadheat_trace::{Action, Event, Strand};
 
-use crate::batch::{News, Slot, Start};
+use crate::batch::{Buried, Named, News, Slot, Start};
 use crate::detector::Needs;
 
 /// What a holder knows.
@@ -22,6 +22,8 @@ struct Clock {
     /// Of a strand: its time when it last touched memory, and when it last told anybody.
     used: u64,
     told: u64,
+    /// The time before that at which it told anybody.
+    told_before: u64,
     /// Of a strand: it has learned something since it last told anybody.
     learned: bool,
 }
@@ -57,6 +59,27 @@ struct Life {
     slot: Option<Slot>,
     /// The last moment that anybody must know, when it has ended.
     ended: Option<u64>,
+    /// The first time that it has in its slot, and the moment of whoever had it before that its parent knew.
+    first: u64,
+    before: u64,
+    /// Nobody can join it; somebody has.
+    detached: bool,
+    joined: bool,
+    /// Sweeps that there had been when it ended.
+    since: u64,
+    /// What it told nobody of is not in its slot any more.
+    buried: bool,
+}
+
+impl Life {
+    fn can_be_buried(&self) -> bool {
+        self.detached && !self.buried
+    }
+
+    /// It has ended, and nobody will ever ask for what it knew.
+    fn is_over(&self) -> bool {
+        self.ended.is_some() && (self.detached || self.joined) && self.slot.is_some()
+    }
 }
 
 /// What is left of a strand in its slot.
@@ -66,6 +89,7 @@ struct Free {
     known: u64,
     /// Its last time: the next one begins after it.
     last: u64,
+    strand: Strand,
 }
 
 /// Who knows what.
@@ -85,17 +109,30 @@ pub struct Order {
     /// For each holder, the batch in which it was last named.
     named: Vec<u64>,
     batch: u64,
+    /// So many strands make a sweep due: at first, and now.
+    pub sweep_from: usize,
+    sweep_at: usize,
+    /// Strands that have ended and that nobody can join, since the last burial.
+    unburied: usize,
+    /// How many sweeps there were, and which one the checkers have not answered.
+    sweeps: u64,
+    sweeping: Option<u64>,
 }
 
-/// Slots there can be: what fits an entry.
-const SLOTS: usize = 1 << 16;
+/// Slots there can be: what fits an entry, without the last one ([`Slot::BURIED`]).
+const SLOTS: usize = Slot::BURIED.0 as usize;
+/// As many strands must have ended before all memory is looked at for them.
+const FEW: usize = 256;
 /// Slots that are looked at for a new strand.
 const TRIED: usize = 1024;
 
 impl Order {
     pub fn new(needs: Needs) -> Order {
+        let mut transfers = Transfers::new();
+        // Whoever keeps sets of who knows, or what holders knew, keeps their numbers.
+        transfers.reuse_strands = !needs.transfers && !needs.starts;
         Order {
-            transfers: Transfers::new(),
+            transfers,
             clocks: Vec::new(),
             strands: PerStrand::default(),
             free: Vec::new(),
@@ -105,6 +142,11 @@ impl Order {
             starts: Vec::new(),
             named: Vec::new(),
             batch: 1,
+            sweep_from: FEW,
+            sweep_at: FEW,
+            unburied: 0,
+            sweeps: 0,
+            sweeping: None,
         }
     }
 
@@ -138,13 +180,19 @@ impl Order {
         let slot = self.slot_for(parent);
         let life = Life {
             holder,
-            slot: slot.map(|(slot, _)| slot),
+            slot: slot.map(|(slot, ..)| slot),
             ended: None,
+            first: slot.map_or(0, |(_, first, _)| first),
+            before: slot.map_or(0, |(.., before)| before),
+            detached: false,
+            joined: false,
+            since: 0,
+            buried: false,
         };
         self.strands.insert(strand, life);
         let clock = self.clock(holder);
         *clock = Clock::default();
-        if let Some((slot, from)) = slot {
+        if let Some((slot, from, _)) = slot {
             clock.times.resize(slot.0 as usize + 1, 0);
             clock.times[slot.0 as usize] = from;
             clock.slot = Some(slot);
@@ -156,8 +204,9 @@ impl Order {
         life
     }
 
-    /// A slot whose last strand ended before the parent's present, else a new one; and its first time.
-    fn slot_for(&mut self, parent: Option<Strand>) -> Option<(Slot, u64)> {
+    /// A slot whose last strand ended before the parent's present, else a new one; its first time, and the moment of it that the
+    /// parent had to know.
+    fn slot_for(&mut self, parent: Option<Strand>) -> Option<(Slot, u64, u64)> {
         let knows = parent
             .and_then(|parent| self.strands.get(parent))
             .map(|life| &self.clocks[life.holder.0 as usize]);
@@ -168,13 +217,13 @@ impl Order {
             .find(|&(slot, left)| knows.is_some_and(|clock| clock.get(slot) >= left.known));
         if let Some((slot, left)) = fit {
             self.free[slot.0 as usize] = None;
-            return Some((slot, left.last + 1));
+            return Some((slot, left.last + 1, left.known));
         }
         if self.free.len() >= SLOTS {
             return None;
         }
         self.free.push(None);
-        Some((Slot((self.free.len() - 1) as u16), 1))
+        Some((Slot((self.free.len() - 1) as u16), 1, 0))
     }
 
     /// Keeps what the holder knew when the batch began. To be called before the batch changes it.
@@ -210,8 +259,10 @@ impl Order {
 
     /// What the event learns, before its own accesses.
     pub fn before(&mut self, event: &Event, news: &mut Vec<News>) {
-        if let Action::Join(other) = event.action {
-            self.present(other, news);
+        if let Action::Join(child) = event.action
+            && let Some(life) = self.strands.get_mut(child)
+        {
+            life.joined = true;
         }
         self.transfers.before(event, &mut self.moved);
         self.transfer(news);
@@ -222,6 +273,12 @@ impl Order {
         match event.action {
             Action::Fork(child) if !self.strands.contains(child) => {
                 self.begin(child, Some(event.strand), news);
+            }
+            Action::Detach(child) => {
+                if let Some(life) = self.strands.get_mut(child) {
+                    self.unburied += usize::from(life.ended.is_some() && !life.detached);
+                    life.detached = true;
+                }
             }
             Action::End => {
                 self.end(event.strand);
@@ -240,13 +297,19 @@ impl Order {
         let Some(life) = self.strands.get_mut(strand) else {
             return;
         };
+        life.since = self.sweeps;
+        self.unburied += usize::from(life.detached && life.ended.is_none());
         let clock = &mut self.clocks[life.holder.0 as usize];
         if let Some(slot) = clock.slot.take() {
             let last = clock.get(slot);
             let known = clock.last(last);
             clock.by = Some((slot, known));
             life.ended = Some(known);
-            self.free[slot.0 as usize] = Some(Free { known, last });
+            self.free[slot.0 as usize] = Some(Free {
+                known,
+                last,
+                strand,
+            });
         } else {
             life.ended = Some(0);
         }
@@ -337,11 +400,128 @@ impl Order {
         let clock = &mut self.clocks[from.0 as usize];
         if let Some(slot) = clock.slot {
             let time = &mut clock.times[slot.0 as usize];
+            clock.told_before = clock.told;
             (clock.told, clock.learned) = (*time, false);
             *time += 1;
             if self.needs.clocks {
                 let (of, time) = (slot, *time);
                 news.push(News::Clock { slot, of, time });
+            }
+        }
+    }
+
+    /// Has all memory looked at if there are many strands that have ended and are not known to all, so that their slots can be
+    /// used again.
+    ///
+    /// Whatever a strand that nobody can join did after it last told anybody, nobody can ever know of. It is buried. Exact: such
+    /// an access is concurrent with all that comes later, and so is one in a slot that is in no clock. And who knows of what it
+    /// did since it last but one told anybody heard that, from whomever, from what it told last, and knows all that it knew
+    /// then: of two accesses of which the later one is known only to those who know the earlier one, the later one is enough.
+    pub fn sweep(&mut self, news: &mut Vec<News>) {
+        if !self.needs.sweeps {
+            return;
+        }
+        let over = || self.strands.values().filter(|life| life.is_over()).count();
+        // When something is buried must not depend on how far the checkers are: it can change what they count.
+        let bury = self.unburied >= self.sweep_from;
+        let sweep = self.sweeping.is_none() && over() >= self.sweep_at;
+        if !bury && !sweep {
+            return;
+        }
+        let mut buried = Vec::new();
+        let Order { clocks, free, .. } = self;
+        self.strands.each_mut(|strand, life| {
+            let Some(slot) = life
+                .slot
+                .filter(|_| bury && life.is_over() && life.can_be_buried())
+            else {
+                return;
+            };
+            let clock = &clocks[life.holder.0 as usize];
+            let mut knew = Vec::new();
+            if !clock.learned && clock.told >= life.first {
+                knew.clone_from(&clock.times);
+                knew[slot.0 as usize] = clock.told;
+            }
+            buried.push(Buried {
+                strand,
+                slot,
+                after: clock.told.max(life.first - 1),
+                last: clock.used,
+                told: clock.told_before.max(life.first - 1),
+                knew,
+            });
+            life.buried = true;
+            // Who knows what is left in the slot may have it.
+            let known = match clock.told {
+                told if told >= life.first => told,
+                _ => life.before,
+            };
+            life.ended = Some(known);
+            if let Some(left) = &mut free[slot.0 as usize]
+                && left.strand == strand
+            {
+                left.known = known;
+            }
+        });
+        if bury {
+            self.unburied = 0;
+        }
+        self.sweeps += 1;
+        self.sweeping = Some(self.sweeps);
+        news.push(News::Sweep {
+            number: self.sweeps,
+            buried: buried.into(),
+        });
+    }
+
+    /// All checkers have looked at their memory: no access is remembered in slots that they do not name. Whoever ended before they
+    /// were asked to look, and cannot be joined any more, leaves its slot to anybody.
+    ///
+    /// Exact: who has the slot next has later times, so who knows of the earlier ones only knows nothing of it; and who knows it
+    /// seems to know all earlier times of the slot, of which there is no access. What does not hold any more is that who
+    /// knows a moment of the slot knows all that was known then: nobody concludes that any more.
+    pub fn named(&mut self, named: &Named) {
+        if self.sweeping == Some(named.sweep) {
+            self.sweeping = None;
+        }
+        let mut open = vec![false; self.free.len()];
+        let mut gone = Vec::new();
+        // Whoever will join a strand that ended in the slot must be able to tell whether it knows it.
+        let mut wanted = vec![false; self.free.len()];
+        for life in self.strands.values() {
+            if let (Some(slot), Some(_), false) = (life.slot, life.ended, life.is_over()) {
+                wanted[slot.0 as usize] = true;
+            }
+        }
+        let Order { strands, free, .. } = self;
+        let mut left = 0;
+        strands.each_mut(|strand, life| {
+            let Some(slot) = life.slot.filter(|_| life.is_over()) else {
+                return;
+            };
+            left += 1;
+            let free_for_all = !named.has(slot) && !wanted[slot.0 as usize];
+            if life.since < named.sweep && free_for_all {
+                open[slot.0 as usize] = true;
+                gone.push((strand, life.holder));
+                // Another strand may have it by now.
+                if let Some(left) = &mut free[slot.0 as usize]
+                    && left.strand == strand
+                {
+                    left.known = 0;
+                }
+            }
+        });
+        self.sweep_at = self.sweep_from.max(2 * (left - gone.len()));
+        for (strand, holder) in gone {
+            self.strands.remove(strand);
+            self.clocks[holder.0 as usize] = Clock::default();
+            self.transfers.retire(holder);
+        }
+        for clock in &mut self.clocks {
+            if clock.by.is_some_and(|(slot, _)| open[slot.0 as usize]) {
+                clock.by = None;
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Named};
 use crate::found::{Candidate, Found};
 use crate::shard::Shard;
 
@@ -18,6 +18,8 @@ pub struct Checked {
     pub batch: Batch,
     /// Pages of memory that are remembered now.
     pub pages: usize,
+    /// What was found at sweeps of the batch.
+    pub named: Vec<Named>,
 }
 
 /// Whoever checks batches: a shard, or an engine on other hardware.
@@ -37,6 +39,7 @@ impl Worker for Shard {
         done(Checked {
             candidates: self.check(&batch),
             pages: self.pages(),
+            named: std::mem::take(&mut self.named),
             batch,
         });
     }
@@ -78,6 +81,8 @@ pub struct Pool<'scope> {
     /// The first batch that is not finished.
     next: u64,
     pages: Vec<usize>,
+    /// What was found at sweeps, by how many.
+    named: std::collections::BTreeMap<u64, (usize, Named)>,
 }
 
 enum How<'scope> {
@@ -122,6 +127,7 @@ impl<'scope> Pool<'scope> {
             open: std::collections::BTreeMap::new(),
             next: 0,
             pages: vec![0; count],
+            named: std::collections::BTreeMap::new(),
         }
     }
 
@@ -132,6 +138,9 @@ impl<'scope> Pool<'scope> {
                 for batch in batches {
                     let candidates = shard.check(&batch);
                     self.pages[0] = shard.pages();
+                    let named = shard.named.drain(..);
+                    self.named
+                        .extend(named.map(|named| (named.sweep, (1, named))));
                     self.open.insert(batch.number, (1, candidates));
                     self.empty.push(batch);
                 }
@@ -161,7 +170,19 @@ impl<'scope> Pool<'scope> {
         *count += 1;
         candidates.extend(checked.candidates);
         self.pages[checker] = checked.pages;
+        for one in checked.named {
+            let (count, named) = self.named.entry(one.sweep).or_default();
+            *count += 1;
+            named.sweep = one.sweep;
+            named.merge(&one);
+        }
         self.empty.push(checked.batch);
+    }
+
+    /// What all checkers have found at the next sweep, if they have.
+    pub fn named(&mut self) -> Option<Named> {
+        let first = self.named.first_entry()?;
+        (first.get().0 == self.pages.len()).then(|| first.remove().1)
     }
 
     fn closed(&mut self) -> Vec<Candidate> {

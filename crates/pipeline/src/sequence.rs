@@ -9,7 +9,7 @@ use deadheat_trace::wire::{
 };
 use deadheat_trace::{Action, Event, Range, Strand};
 
-use crate::batch::{Access, Batch, Block, News, Run, Step, kind};
+use crate::batch::{Access, Batch, Block, Named, News, Run, Step, kind};
 use crate::detector::Needs;
 use crate::joins::Joins;
 use crate::locks::Locks;
@@ -84,11 +84,14 @@ pub struct Sequencer {
     pub passed: Passed,
     /// Who forked whom and where, since it was last taken.
     pub forks: Vec<(Strand, Strand, StackNode)>,
+    /// Who has ended since it was last taken.
+    pub ended: Vec<Strand>,
 }
 
 impl Sequencer {
     /// For that many checkers.
-    pub fn new(checkers: usize, needs: Needs, across: Across) -> Sequencer {
+    pub fn new(checkers: usize, mut needs: Needs, across: Across) -> Sequencer {
+        needs.sweeps &= across == Across::Frames;
         let mut sequencer = Sequencer {
             order: Order::new(needs),
             locks: Locks::default(),
@@ -109,6 +112,7 @@ impl Sequencer {
             forget_after: FORGET,
             passed: Passed::default(),
             forks: Vec::new(),
+            ended: Vec::new(),
         };
         // Strand 0 is there from the beginning.
         sequencer.order.present(Strand(0), &mut sequencer.news);
@@ -168,6 +172,17 @@ impl Sequencer {
                 full
             })
             .collect()
+    }
+
+    /// What all checkers have found at a sweep.
+    pub fn named(&mut self, named: &Named) {
+        self.order.named(named);
+    }
+
+    /// Works out what everybody knows as soon as it can, and has memory looked at for every strand: for tests.
+    pub fn forget_eagerly(&mut self) {
+        self.forget_after = 1;
+        self.order.sweep_from = 1;
     }
 
     /// What is kept to say who knows what.
@@ -461,10 +476,12 @@ impl Sequencer {
         if act.action == Action::End {
             self.locks.ended(strand);
             self.timelines.ended(strand);
+            self.ended.push(strand);
         }
         self.since_forget += 1;
         if self.since_forget >= self.forget_after {
             self.since_forget = 0;
+            self.order.sweep(&mut self.news);
             self.order.forget(&mut self.news);
         }
         if self.across == Across::Nothing {

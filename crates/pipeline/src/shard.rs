@@ -14,7 +14,7 @@ use deadheat_order::{Epoch, Time};
 use deadheat_trace::wire::{MemoryKind, StackNode};
 use deadheat_trace::{Addr, Range, Strand};
 
-use crate::batch::{Access, Batch, Block, News, Run, Step, bits, kind};
+use crate::batch::{Access, Batch, Block, Named, News, Run, Step, bits, kind};
 use crate::detector::{Clocks, DetectorKind};
 use crate::fast::Fast;
 use crate::found::{Candidate, Described, Found, Info, Side};
@@ -98,6 +98,8 @@ pub struct Shard {
     /// The pages that were there after the last sweep of the slower detectors.
     swept: usize,
     few: usize,
+    /// What was found at sweeps, until it is taken.
+    pub named: Vec<Named>,
 }
 
 /// Fewer pages of the slower detectors are not worth a sweep.
@@ -133,6 +135,7 @@ impl Shard {
             clashes: Vec::new(),
             swept: 0,
             few: FEW,
+            named: Vec::new(),
         }
     }
 
@@ -250,6 +253,17 @@ impl Shard {
                     if let Some(goldilocks) = &mut self.goldilocks {
                         goldilocks.transfer(*transfer);
                     }
+                }
+                News::Sweep { number, buried } => {
+                    let mut named = Named {
+                        sweep: *number,
+                        ..Named::default()
+                    };
+                    if let Some(fast) = &mut self.fast {
+                        fast.sweep(buried, &mut named);
+                    }
+                    self.clocks.forget_unnamed(&named);
+                    self.named.push(named);
                 }
                 News::Took(strand, lock, mode) => {
                     if let Some(eraser) = &mut self.eraser {

@@ -13,6 +13,7 @@ use crate::batch::{LocksId, kind};
 use crate::detector::DetectorKind;
 use crate::found::{Candidate, Side};
 use crate::locks::{Held, HeldMode, Locks};
+use crate::strands::{Known, Strands};
 use crate::timeline::{Moment, MomentSide, Timelines};
 
 /// Findings of the checker have numbers from here on; those of the runtime are smaller.
@@ -40,8 +41,7 @@ pub struct Teller {
     modules: Vec<(u64, u64)>,
     /// Threads that the lines have told of.
     threads: HashSet<u64>,
-    /// Who forked whom, and where.
-    forks: HashMap<Strand, (Strand, StackNode)>,
+    strands: Strands,
     /// Lines that end the stream: told when all is told.
     last: Vec<String>,
 }
@@ -61,6 +61,17 @@ impl Teller {
                 }
             }
             Some("thread") => self.threads.extend(number("id")),
+            Some("strand") => {
+                if let Some(id) = number("id") {
+                    self.strands.said(Strand(id as u32), line);
+                }
+                return None;
+            }
+            Some("thread-name") => {
+                if let (Some(id), Some(name)) = (number("id"), value.get("name")) {
+                    self.strands.named(Strand(id as u32), name);
+                }
+            }
             Some("end") => {
                 self.last.push(line);
                 return None;
@@ -72,7 +83,12 @@ impl Teller {
 
     /// A strand was forked.
     pub fn forked(&mut self, child: Strand, parent: Strand, at: StackNode) {
-        self.forks.insert(child, (parent, at));
+        self.strands.forked(child, parent, at);
+    }
+
+    /// A strand has ended.
+    pub fn ended(&mut self, strand: Strand) {
+        self.strands.ended(strand);
     }
 
     /// The lines that end the stream.
@@ -144,21 +160,27 @@ impl Teller {
         if !self.threads.insert(u64::from(strand.0)) {
             return;
         }
-        let (parent, at) = self
-            .forks
-            .get(&strand)
-            .copied()
+        let known = self.strands.get(strand);
+        let line = known.and_then(Known::line);
+        let (parent, at) = known
+            .and_then(|known| known.forked)
             .unwrap_or((Strand(0), StackNode(0)));
+        let parent = match &line {
+            Some(line) => Strand(line["parent"].as_u64().unwrap_or(0) as u32),
+            None => parent,
+        };
         if parent != strand {
             self.thread(parent, context, out);
         }
-        let line = json!({
-            "event": "thread",
-            "id": strand.0,
-            "parent": parent.0,
-            "name": "",
-            "created": stack(context.source, 0, at),
-            "kind": "thread",
+        let line = line.unwrap_or_else(|| {
+            json!({
+                "event": "thread",
+                "id": strand.0,
+                "parent": parent.0,
+                "name": "",
+                "created": stack(context.source, 0, at),
+                "kind": "thread",
+            })
         });
         out.push(line.to_string());
     }

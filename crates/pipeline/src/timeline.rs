@@ -108,6 +108,7 @@ fn words(action: Action) -> Option<(&'static str, u64, MomentSide)> {
         Action::Acquire(channel) => ("acquire", channel.0, Learns),
         Action::Begin
         | Action::End
+        | Action::Detach(_)
         | Action::Leave(_)
         | Action::ReleaseAt(_)
         | Action::AcquireAt(_)

@@ -165,6 +165,54 @@ fn what_everybody_knows_is_forgotten() {
     }
 }
 
+/// Twenty thousand threads that nobody joins, and of whose ends nobody hears: each does something before it hears of the others, and
+/// something after it last told them anything.
+#[test]
+fn threads_that_nobody_joins_are_forgotten() {
+    let mut maker = Maker::default();
+    let count = 20_000u64;
+    for n in 1..=count {
+        let strand = n as u32;
+        maker.act(0, Action::Fork(Strand(strand)));
+        maker.act(0, Action::Detach(Strand(strand)));
+        maker.act(strand, Action::Begin);
+        maker.put(strand, touch(Touch::AtomicRead, 0x10_0000, 1));
+        maker.act(strand, Action::Lock(Mutex(1)));
+        maker.write(strand, 0x10_0040, 2);
+        maker.act(strand, Action::Unlock(Mutex(1)));
+        maker.put(strand, touch(Touch::AtomicWrite, 0x10_0080, 3));
+        maker.act(strand, Action::End);
+    }
+    // Whoever reads what nobody has told races with it.
+    maker.write(0, 0x10_0080, 4);
+    maker.act(0, Action::Lock(Mutex(1)));
+    maker.write(0, 0x10_0000, 5);
+    maker.write(0, 0x10_0040, 6);
+    for checkers in [1, 2] {
+        let settings = Settings {
+            checkers,
+            ..Settings::default()
+        };
+        let mut lines = Vec::new();
+        let summary = check(
+            &mut maker_clone(&maker).finish(),
+            &settings,
+            &mut |line: &str| lines.push(line.to_owned()),
+        );
+        assert_eq!(summary.findings, 1, "{lines:?}");
+        assert!(summary.holders < 4000, "{summary:?}");
+    }
+}
+
+fn touch(touch: Touch, addr: u64, pc: u64) -> Item {
+    Item::Touch(Touched {
+        range: Range::new(Addr(addr), 8).expect("a range"),
+        touch,
+        pc,
+        caller: StackNode(0),
+    })
+}
+
 fn maker_clone(maker: &Maker) -> Maker {
     Maker {
         number: maker.number,

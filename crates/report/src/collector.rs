@@ -186,6 +186,7 @@ impl Collector {
             Event::Start(start) => self.start(start),
             Event::Module(module) => self.module(&module),
             Event::Thread(thread) => self.thread(thread),
+            Event::Strand {} => {}
             Event::ThreadName { id, name } => {
                 let threads = &mut self.processes[self.process].threads;
                 if let Some(thread) = threads.get_mut(&id) {

@@ -13,6 +13,8 @@ pub enum Event {
     Start(Start),
     Module(Module),
     Thread(Thread),
+    /// A thread that records, told to whoever takes the recording.
+    Strand {},
     ThreadName {
         id: u64,
         #[serde(default)]

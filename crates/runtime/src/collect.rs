@@ -27,7 +27,6 @@ use std_alloc::vec::Vec;
 use crate::cell;
 use crate::history::{CHUNK, CHUNK_BITS, Named};
 use crate::marks;
-use crate::record;
 use crate::runtime::Runtime;
 use crate::shadow::Shadow;
 use crate::strand::{PENDING_COLLECTION, Strand};
@@ -87,8 +86,7 @@ impl Collector {
 
     #[inline]
     pub fn is_due(&self, rt: &Runtime) -> bool {
-        // A recording names call stacks for good.
-        remembered(rt) >= self.due_at.load(Ordering::Relaxed) && record::arena().is_none()
+        remembered(rt) >= self.due_at.load(Ordering::Relaxed)
     }
 
     #[cold]

@@ -257,26 +257,31 @@ pub fn announce_thread(rt: &Runtime, id: ThreadId, out: &mut Json) {
         at = parent;
     }
     for id in chain.into_iter().rev() {
-        let (parent, tid, name, created, sort) = rt
-            .threads
-            .with(id, |t| (t.parent, t.tid, t.name.clone(), t.created, t.sort));
-        out.event("thread")
-            .key("id")
-            .number(id.0 as u64)
-            .key("parent")
-            .number(parent.0 as u64);
-        out.key("tid")
-            .number(tid as u64)
-            .key("name")
-            .string(&name)
-            .key("created");
-        stack(rt, out, created);
-        out.key("kind").text(match sort {
-            Sort::Thread => "thread",
-            Sort::Fiber => "fiber",
-        });
-        out.end_line();
+        thread_line(rt, id, "thread", out);
     }
+}
+
+/// Says who a thread is.
+pub fn thread_line(rt: &Runtime, id: ThreadId, event: &str, out: &mut Json) {
+    let (parent, tid, name, created, sort) = rt
+        .threads
+        .with(id, |t| (t.parent, t.tid, t.name.clone(), t.created, t.sort));
+    out.event(event)
+        .key("id")
+        .number(id.0 as u64)
+        .key("parent")
+        .number(parent.0 as u64);
+    out.key("tid")
+        .number(tid as u64)
+        .key("name")
+        .string(&name)
+        .key("created");
+    stack(rt, out, created);
+    out.key("kind").text(match sort {
+        Sort::Thread => "thread",
+        Sort::Fiber => "fiber",
+    });
+    out.end_line();
 }
 
 /// Writes a stack as a list of program counters.

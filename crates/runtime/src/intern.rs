@@ -6,7 +6,8 @@
 //!
 //! [`crate::collect`] marks the numbers that something names and lets go of the others. A number that was asked for since
 //! the last time is kept in any case: whoever got it may not have put it down yet. What comes out of a number that was let
-//! go is nothing, until it stands for something else, which is put off as long as other numbers are free.
+//! go is nothing, until it stands for something else, which is put off as long as other numbers are free. A recording names call
+//! stacks, too: their numbers wait until whoever takes it has read all that was recorded until they were let go.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -72,6 +73,8 @@ struct Inner {
     index: HashTable<u32>,
     /// Numbers that were let go, the latest last.
     free: VecDeque<u32>,
+    /// The same, but a recording may name them.
+    recorded: Vec<u32>,
     /// Asked for since the last sweep.
     asked: Marks,
 }
@@ -80,6 +83,14 @@ struct Inner {
 const NOTHING: Key = [u64::MAX; 2];
 /// What one key takes, with its place in the index.
 const KEY_BYTES: u64 = size_of::<Key>() as u64 + 8;
+
+/// Whether a recording names numbers, and whether those that were let go before have been read from it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Recorded {
+    No,
+    Unread,
+    Read,
+}
 
 fn hash(key: &Key) -> u64 {
     let h = (key[0] ^ key[1].rotate_left(29)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -93,6 +104,7 @@ impl Interner {
                 keys: Vec::new(),
                 index: HashTable::new(),
                 free: VecDeque::new(),
+                recorded: Vec::new(),
                 asked: Marks { words: Vec::new() },
             }),
             count: AtomicUsize::new(0),
@@ -108,6 +120,7 @@ impl Interner {
             index,
             free,
             asked,
+            ..
         } = &mut *inner;
         if let Some(&n) = index.find(hash(&key), |&n| keys[n as usize - 1] == key) {
             asked.add(n);
@@ -151,14 +164,18 @@ impl Interner {
 
     /// Lets go of all numbers that are neither marked nor were asked for since the last time, with what `parent` finds in
     /// the keys of those.
-    pub fn sweep(&self, marks: &mut Marks, parent: impl Fn(Key) -> u32) {
+    pub fn sweep(&self, marks: &mut Marks, parent: impl Fn(Key) -> u32, named: Recorded) {
         let mut inner = self.inner.lock();
         let Inner {
             keys,
             index,
             free,
+            recorded,
             asked,
         } = &mut *inner;
+        if named != Recorded::Unread {
+            free.extend(recorded.drain(..));
+        }
         let mut spared = 0;
         for n in 1..=keys.len() as u32 {
             let mut at = n;
@@ -178,7 +195,10 @@ impl Interner {
                 found.remove();
             }
             keys[n as usize - 1] = NOTHING;
-            free.push_back(n);
+            match named {
+                Recorded::No => free.push_back(n),
+                Recorded::Unread | Recorded::Read => recorded.push(n),
+            }
             self.count.fetch_sub(1, Ordering::Relaxed);
         }
         asked.clear();
@@ -279,7 +299,9 @@ impl Stacks {
 
     /// Lets go of all stacks that are neither marked nor were asked for since the last time.
     pub fn sweep(&self, marks: &mut Marks) {
-        self.nodes.sweep(marks, caller);
+        let recorded = record::let_go_was_read();
+        self.nodes.sweep(marks, caller, recorded);
+        record::let_go();
     }
 
     pub fn len(&self) -> usize {

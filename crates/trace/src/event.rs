@@ -263,6 +263,8 @@ pub enum Action {
     Fork(Strand),
     /// Has waited for the end of another strand.
     Join(Strand),
+    /// Says that nobody will join another strand, which may have ended. It orders nothing.
+    Detach(Strand),
 
     /// Has taken a mutex; for a recursive one, the outermost time only. A try that failed is no event.
     Lock(Mutex),

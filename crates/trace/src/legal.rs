@@ -58,6 +58,7 @@ struct World {
     closed: BTreeSet<Round>,
     /// Rounds in which somebody has arrived.
     open: BTreeSet<Round>,
+    detached: BTreeSet<Strand>,
     blocks: BTreeSet<Range>,
 }
 
@@ -76,6 +77,7 @@ impl World {
             Action::End => self.end(me),
             Action::Fork(child) => self.fork(child),
             Action::Join(child) => self.join(child),
+            Action::Detach(child) => self.detach(child),
             Action::Lock(mutex) => self.lock(me, mutex),
             Action::Unlock(mutex) => self.unlock(me, mutex),
             Action::ReadLock(lock) => self.read_lock(me, lock),
@@ -135,10 +137,23 @@ impl World {
     }
 
     fn join(&mut self, child: Strand) -> Verdict {
+        require(
+            !self.detached.contains(&child),
+            "the strand to join was detached",
+        )?;
         let before = self.strands.insert(child, Life::Joined);
         require(
             before == Some(Life::Ended),
             "the strand to join has not ended, or was joined before",
+        )
+    }
+
+    fn detach(&mut self, child: Strand) -> Verdict {
+        let known = self.strands.contains_key(&child);
+        let joined = self.strands.get(&child) == Some(&Life::Joined);
+        require(
+            known && !joined && self.detached.insert(child),
+            "the strand to detach is not there, or was joined or detached before",
         )
     }
 

@@ -64,7 +64,7 @@ pub fn export(source: &mut impl Source, out: &mut impl Write) -> io::Result<(u64
 fn operations(action: Action) -> Vec<(&'static str, String)> {
     let both = |name: String| vec![("acq", name.clone()), ("rel", name)];
     match action {
-        Action::Begin | Action::End => Vec::new(),
+        Action::Begin | Action::End | Action::Detach(_) => Vec::new(),
         Action::Fork(strand) => vec![("fork", format!("T{}", strand.0))],
         Action::Join(strand) => vec![("join", format!("T{}", strand.0))],
         Action::Lock(m) | Action::Woken(_, m) => vec![("acq", format!("L{}", m.0))],

@@ -5,7 +5,7 @@
 //! line    = [ event ] [ "#" comment ]      words are separated by blanks
 //! event   = strand action [ "@" number ]   the number names a place in the program
 //!
-//! action  = "begin" | "end" | "fork" strand | "join" strand
+//! action  = "begin" | "end" | "fork" strand | "join" strand | "detach" strand
 //!         | ( "lock" | "unlock" ) mutex
 //!         | ( "rdlock" | "rdunlock" | "wrlock" | "wrunlock" ) rwlock
 //!         | ( "wait" | "woken" ) condvar mutex | "notify" condvar
@@ -87,6 +87,7 @@ impl fmt::Display for Action {
             Action::End => write!(f, "end"),
             Action::Fork(strand) => write!(f, "fork {strand}"),
             Action::Join(strand) => write!(f, "join {strand}"),
+            Action::Detach(strand) => write!(f, "detach {strand}"),
             Action::Lock(mutex) => write!(f, "lock {mutex}"),
             Action::Unlock(mutex) => write!(f, "unlock {mutex}"),
             Action::ReadLock(lock) => write!(f, "rdlock {lock}"),
@@ -286,6 +287,7 @@ fn action(words: &mut Words<'_>) -> Result<Action, String> {
         "end" => Action::End,
         "fork" => Action::Fork(words.strand()?),
         "join" => Action::Join(words.strand()?),
+        "detach" => Action::Detach(words.strand()?),
         "lock" => Action::Lock(words.mutex()?),
         "unlock" => Action::Unlock(words.mutex()?),
         "rdlock" => Action::ReadLock(words.rwlock()?),

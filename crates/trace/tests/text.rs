@@ -36,6 +36,7 @@ fn action() -> impl Strategy<Value = Action> {
             Just(Action::End),
             strand().prop_map(Action::Fork),
             strand().prop_map(Action::Join),
+            strand().prop_map(Action::Detach),
             mutex().prop_map(Action::Lock),
             mutex().prop_map(Action::Unlock),
             rwlock().prop_map(Action::ReadLock),

@@ -4,7 +4,7 @@ use deadheat_detect::entry::{self, Entry, LIST, MASK, SEQ_SHIFT};
 
 use super::lists::Lists;
 use super::sites::{Site, Sites};
-use crate::batch::{Access, Run};
+use crate::batch::{Access, Run, Slot};
 use crate::detector::{Clocks, DetectorKind};
 use crate::found::{Candidate, Found, Info, Side};
 
@@ -114,7 +114,11 @@ impl Touch<'_> {
             },
             old: Side {
                 strand: now.clocks.owner(old.slot(), old.seq()),
-                time: old.seq(),
+                time: match old.slot() {
+                    // At the end of its strand.
+                    slot if slot == Slot::BURIED.0 => u64::MAX,
+                    _ => old.seq(),
+                },
                 info: self.sites.of(behind),
                 what: Entry(old.0 & entry::WHAT),
             },

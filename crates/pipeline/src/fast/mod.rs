@@ -13,6 +13,7 @@
 //! | put        | else                                                           | a free place, or a list        |
 //! | fresh      | memory is allocated                                            | clear its bytes in all entries |
 //! | forget     | every strand that is left knows the entry                      | drop it, and pages without any |
+//! | bury       | nobody can ever know of the entry                              | it leaves its slot             |
 //!
 //! A page is 128 cells of 8 bytes. A cell has two words and the numbers of what is behind them, 24 bytes; a third entry turns
 //! the second word into the number of a list. A page whose cells are all alike (a large memset, a free) is one cell.
@@ -34,7 +35,7 @@ mod sites;
 use deadheat_detect::entry::{self, Entry, MASK, PLAIN, WRITE};
 use deadheat_trace::Range;
 
-use crate::batch::{Batch, Run, bits};
+use crate::batch::{Batch, Buried, Named, Run, Slot, bits};
 use crate::detector::{Clocks, DetectorKind};
 use crate::found::{Found, Info};
 use cell::{Now, Touch};
@@ -219,6 +220,62 @@ impl Fast {
                 .is_some_and(|&time| entry.covered_by(time))
         });
         self.sweep_at = self.few.max(self.pages.len() * 2);
+    }
+
+    /// Accesses of which nobody can ever know leave their slots; of two that race with the same, one is enough, and of two of
+    /// which one is known only to those who know the other, the one. Says which slots are named then.
+    pub fn sweep(&mut self, buried: &[Buried], named: &mut Named) {
+        let slots = buried.iter().map(|one| usize::from(one.slot.0) + 1).max();
+        let mut by_slot: Vec<Option<&Buried>> = vec![None; slots.unwrap_or(0)];
+        for one in buried {
+            by_slot[usize::from(one.slot.0)] = Some(one);
+        }
+        let of = |entry: Entry| by_slot.get(usize::from(entry.slot())).copied().flatten();
+        // Those that may be enough for others of their cell.
+        let mut tellers: Vec<(Entry, &Buried)> = Vec::new();
+        let mut unknown: Vec<Entry> = Vec::new();
+        self.pages.each_cell(&mut self.lists, |cell, lists| {
+            (tellers.clear(), unknown.clear());
+            if !buried.is_empty() && cell.list().is_some() {
+                cell::keep(cell, lists, |word| {
+                    let entry = Entry(*word);
+                    tellers.extend(of(entry).map(|one| (entry, one)));
+                    true
+                });
+            }
+            cell::keep(cell, lists, |word| {
+                let entry = Entry(*word);
+                let enough = |&(other, by): &(Entry, &Buried)| {
+                    by.implies(other, entry)
+                        && other.0 != entry.0
+                        && entry::subsumes(other, entry, true)
+                };
+                if tellers.iter().rev().any(enough) {
+                    return false;
+                }
+                if let Some(one) = of(entry)
+                    && one.after < entry.seq()
+                    && entry.seq() <= one.last
+                {
+                    let what = *word & ((1 << entry::SEQ_SHIFT) - 1);
+                    *word = entry::stamp(Slot::BURIED.0, u64::from(one.strand.0) + 1) | what;
+                } else if entry.slot() != Slot::BURIED.0 {
+                    named.add(entry.slot());
+                    return true;
+                } else if buried.is_empty() {
+                    return true;
+                }
+                let entry = Entry(*word);
+                if unknown
+                    .iter()
+                    .any(|&other| entry::subsumes(other, entry, true))
+                {
+                    return false;
+                }
+                unknown.push(entry);
+                true
+            });
+        });
     }
 
     /// Pages of memory that are remembered.

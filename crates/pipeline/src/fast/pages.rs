@@ -185,6 +185,19 @@ impl Pages {
         }
     }
 
+    /// Calls `visit` with each cell that is not empty.
+    pub fn each_cell(&mut self, lists: &mut Lists, mut visit: impl FnMut(&mut Cell, &mut Lists)) {
+        for (page, cells) in self.pages.iter_mut().zip(&mut self.cells) {
+            let cells = match cells {
+                None => std::slice::from_mut(&mut page.all),
+                Some(cells) => &mut cells.0,
+            };
+            for cell in cells.iter_mut().filter(|cell| !cell.is_empty()) {
+                visit(cell, lists);
+            }
+        }
+    }
+
     /// Drops entries that `stays` does not want, and pages that have none then.
     pub fn forget(&mut self, lists: &mut Lists, mut stays: impl FnMut(&mut u64) -> bool + Copy) {
         let Pages {

@@ -21,6 +21,7 @@ with_caller! {
         RT.collector.maybe_collect(&RT, s);
         let id = RT.threads.create(&RT, Some(s), Sort::Fiber, at);
         acts::forked(s, id, at);
+        acts::detached(s, id);
         let fiber: *mut Strand = RT.threads.begin(&RT, id);
         // SAFETY: just made, and nobody else has it yet.
         acts::begun(unsafe { &mut *fiber });

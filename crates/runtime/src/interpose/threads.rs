@@ -183,6 +183,7 @@ pub(crate) fn create(
     acts::forked(s, thread, at);
     if detached {
         RT.threads.detach(thread);
+        acts::detached(s, thread);
     }
     s.note("create", SyncId(thread.0), at);
     let birth = Box::into_raw(Box::new(Birth {
@@ -295,6 +296,7 @@ pub(crate) fn detaching(call: &mut Call, handle: usize) {
         s.enter();
         if let Some(id) = RT.threads.by_handle(handle) {
             RT.threads.detach(id);
+            acts::detached(s, id);
         }
         leave(s);
     }
@@ -307,7 +309,7 @@ pub(crate) fn rename(s: &mut Strand, id: ThreadId, name: &[u8]) {
         t.name = name.to_vec();
         t.announced
     });
-    if announced {
+    if announced || s.recording() {
         let mut out = Json::new();
         out.event("thread-name")
             .key("id")

@@ -45,6 +45,7 @@ impl Kind {
 fn ends_step(action: &Action) -> bool {
     match action {
         Action::Begin
+        | Action::Detach(_)
         | Action::Notify(_)
         | Action::Read(_)
         | Action::Write(_)
@@ -130,6 +131,11 @@ pub fn ended(s: &mut Strand) {
 
 pub fn forked(s: &mut Strand, child: ThreadId, at: StackId) {
     bare(s, Action::Fork(Name(child.0)), at);
+}
+
+/// Nobody will join the child.
+pub fn detached(s: &mut Strand, child: ThreadId) {
+    bare(s, Action::Detach(Name(child.0)), StackId(0));
 }
 
 pub fn joined(s: &mut Strand, child: ThreadId) {

@@ -23,7 +23,7 @@ use deadheat_frames::{Arena, TOTAL_BYTES};
 pub use deadheat_trace::wire::MemoryKind;
 
 use crate::finding;
-use crate::intern::StackId;
+use crate::intern::{Recorded, StackId};
 use crate::modules;
 use crate::runtime::Runtime;
 use crate::strand::{OsThread, Strand};
@@ -69,6 +69,29 @@ pub fn start_if_asked(rt: &'static Runtime, s: &mut Strand) {
 pub fn node(stack: StackId, caller: StackId, pc: u64) {
     if let Some(arena) = arena() {
         arena.set_node(stack.0, caller.0, pc);
+    }
+}
+
+/// Has whoever takes the recording read all that was recorded until numbers of call stacks were last let go?
+pub fn let_go_was_read() -> Recorded {
+    match arena() {
+        None => Recorded::No,
+        Some(arena) => {
+            let header = arena.header();
+            let noted = header.noted.load(Ordering::Acquire);
+            if noted == header.let_go.load(Ordering::Relaxed) {
+                Recorded::Read
+            } else {
+                Recorded::Unread
+            }
+        }
+    }
+}
+
+/// Numbers of call stacks were let go, which nobody writes down any more.
+pub fn let_go() {
+    if let Some(arena) = arena() {
+        arena.header().let_go.fetch_add(1, Ordering::Release);
     }
 }
 
@@ -125,7 +148,7 @@ pub fn announce_modules(rt: &Runtime) {
     }
 }
 
-/// Tells who this strand is, before the checker meets it.
+/// Tells who this strand is, before the checker meets it. Whoever only listens to the stream does not remember it.
 pub fn announce(rt: &Runtime, s: &mut Strand) {
     if s.recording() {
         #[cfg(feature = "export")]
@@ -135,7 +158,7 @@ pub fn announce(rt: &Runtime, s: &mut Strand) {
             acts::memory(s, MemoryKind::ThreadLocal, low, pointer.saturating_sub(low));
         }
         rt.stream
-            .compose(rt, |out| finding::announce_thread(rt, s.thread, out));
+            .compose(rt, |out| finding::thread_line(rt, s.thread, "strand", out));
     }
 }
 

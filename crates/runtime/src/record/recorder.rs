@@ -119,12 +119,14 @@ impl Recorder {
             &mut *p
         };
         arena.header().living.fetch_add(1, Ordering::AcqRel);
-        match (arena.first(new.strand), wait::frame(new)) {
-            (Some(first), Some(frame)) => {
-                new.enter_frame(frame);
-                first.store(frame + 1, Ordering::Release);
+        match wait::frame(new) {
+            Some(frame) if arena.set_first(new.strand, frame) => new.enter_frame(frame),
+            Some(frame) => {
+                arena.give_back(frame);
+                arena.header().dropped.fetch_add(1, Ordering::Relaxed);
+                new.deafen();
             }
-            _ => new.deafen(),
+            None => new.deafen(),
         }
         s.recorder = p;
         s.table = core::ptr::null();
@@ -132,7 +134,12 @@ impl Recorder {
 
     /// The strand ends. Gives up all that belongs to it.
     pub fn detach(s: &mut Strand) {
-        let recorder = core::mem::replace(&mut s.recorder, core::ptr::null_mut());
+        let mut take = || core::mem::replace(&mut s.recorder, core::ptr::null_mut());
+        let recorder = match s.runtime {
+            // Others may be looking at it.
+            Some(rt) => rt.threads.unseen(take),
+            None => take(),
+        };
         if recorder.is_null() {
             return;
         }

@@ -65,6 +65,11 @@ impl Strand {
                 stacks(core::ptr::read_volatile(&raw const (*call).callee));
             }
             Strand::each_frame_number(strand, &mut stacks);
+            let recorder = core::ptr::read_volatile(&raw const (*strand).recorder);
+            if !recorder.is_null() {
+                let caller = core::ptr::read_volatile(&raw const (*recorder).caller);
+                stacks(StackId(caller));
+            }
             for i in 0..HELD {
                 let held = (&raw const (*strand).held).cast::<StackId>().add(i);
                 stacks(core::ptr::read_volatile(held));

@@ -41,7 +41,7 @@ pub use recording::{Recording, Round, save};
 pub use write::{Writer, Written};
 
 pub const MAGIC: [u8; 8] = *b"DEADHEAT";
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// The oldest version that is read: the first one had no `TURNS`.
 pub const OLDEST: u32 = 1;
 /// The longest payload, decompressed: hostile files must not make a reader allocate more.

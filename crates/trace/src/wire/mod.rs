@@ -49,7 +49,7 @@ pub use source::{Memory, Next, Source, Writer, touch_of};
 pub use encode::{Words, act, calls, lost, memory, place, plain, range, turns};
 pub use word::{
     ADDRESS_BITS, ADDRESS_SHIFT, CALLS, KIND_SHIFT, LARGEST, MOST_REACH, MOST_TURNS, MOST_WORDS,
-    PLACES, PlaceUse, Spot, access_of, is_act, place_of, turns_in, words_of,
+    PLACES, PlaceUse, Spot, access_of, is_act, place_of, stack_of, turns_in, with_stack, words_of,
 };
 
 use crate::event::{Action, Range};

@@ -1,5 +1,6 @@
 //! The bits of the words. See the table in [`super`].
 
+use super::StackNode;
 use crate::event::{FenceOrder, LoadOrder, RmwOrder, StoreOrder, Width};
 
 /// Indices of places there can be.
@@ -94,6 +95,7 @@ pub(super) enum Op {
     Fence = 39,
     Alloc = 40,
     Free = 41,
+    Detach = 42,
 }
 
 impl Op {
@@ -132,6 +134,7 @@ impl Op {
             39 => Op::Fence,
             40 => Op::Alloc,
             41 => Op::Free,
+            42 => Op::Detach,
             _ => return None,
         })
     }
@@ -143,7 +146,7 @@ impl Op {
             Op::Place | Op::Lost => 1,
             Op::Range | Op::Memory | Op::Turns => 2,
             Op::Begin | Op::End | Op::Fence => 1,
-            Op::Fork | Op::Join => 2,
+            Op::Fork | Op::Join | Op::Detach => 2,
             Op::Lock
             | Op::Unlock
             | Op::ReadLock
@@ -194,6 +197,22 @@ pub const fn access_of(word: u64) -> Option<(u64, u16)> {
 #[inline(always)]
 pub const fn is_act(word: u64) -> bool {
     word & ACCESS == 0 && word >> OP_SHIFT & OP_MASK >= Op::Begin as u64
+}
+
+/// The call stack that an item names in its first word, if it is one that does.
+#[inline(always)]
+pub const fn stack_of(word: u64) -> Option<StackNode> {
+    if is_act(word) || word & (ACCESS | OP_MASK << OP_SHIFT) == CALLS {
+        Some(StackNode((word >> STACK_SHIFT) as u32))
+    } else {
+        None
+    }
+}
+
+/// The same first word with another call stack.
+#[inline(always)]
+pub const fn with_stack(word: u64, stack: StackNode) -> u64 {
+    word & ((1 << STACK_SHIFT) - 1) | (stack.0 as u64) << STACK_SHIFT
 }
 
 /// How many turns the loop at the beginning of some words has; none if there is no loop.
