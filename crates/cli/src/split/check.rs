@@ -132,7 +132,10 @@ pub fn start(asked: Asked, setup: Setup) -> Result<Watch> {
 /// The lines that came from the program's own stream, which the loop has dealt with already.
 type PassedOn = Arc<Mutex<VecDeque<String>>>;
 
-/// Notes which lines the checker was given.
+/// How a line about a strand begins.
+const STRAND: &str = "{\"event\":\"strand\"";
+
+/// Notes which lines the checker was given, and will pass on.
 struct Tapped {
     live: Live,
     passed_on: PassedOn,
@@ -151,7 +154,9 @@ impl Source for Tapped {
         let before = out.len();
         self.live.lines(out);
         if let Ok(mut passed_on) = self.passed_on.lock() {
-            passed_on.extend(out[before..].iter().cloned());
+            // Who a strand is the checker keeps for itself until a finding names it.
+            let lines = out[before..].iter();
+            passed_on.extend(lines.filter(|line| !line.starts_with(STRAND)).cloned());
         }
     }
 
@@ -174,9 +179,6 @@ impl Listener for Teller {
             passed_on.remove(at);
             return;
         }
-        // The program tells of its threads itself, with their names.
-        if !line.contains("\"event\":\"thread\"") {
-            self.tell.line(line.to_string());
-        }
+        self.tell.line(line.to_string());
     }
 }
