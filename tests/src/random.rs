@@ -242,6 +242,7 @@ fn statement(index: usize, memory: &Layout, action: Action) -> String {
             "{{ pthread_t made; must(pthread_create(&made, 0, program{index}_{s}, 0) == 0); \
              hidden_poke(&thread{index}_{s}, (long)made); }}"
         ),
+        Action::Detach(s) => format!("pthread_detach((pthread_t)hidden_peek(&thread{index}_{s}));"),
         Action::Join(s) => format!("join((pthread_t)hidden_peek(&thread{index}_{s}));"),
         Action::Lock(m) => format!("pthread_mutex_lock(&lock{index}_{m});"),
         Action::Unlock(m) => format!("pthread_mutex_unlock(&lock{index}_{m});"),
