@@ -152,6 +152,8 @@ pub struct Run {
     /// The strand's own time: the epoch of all these accesses.
     pub time: u64,
     pub locks: LocksId,
+    /// Acts of all strands with smaller numbers came before it.
+    pub acts: u64,
     /// So much of [`Batch::news`] comes before it.
     pub news: u32,
     /// Which of [`Batch::accesses`].
@@ -236,9 +238,32 @@ pub struct Batch {
     pub starts: Arc<Vec<Start>>,
     pub steps: Vec<Step>,
     pub accesses: Vec<Access>,
+    /// What became part of an earlier access, in order.
+    pub joined: Vec<Joined>,
+}
+
+/// An access that became part of an earlier one, which is a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Joined {
+    /// The place of the earlier one in the batch, and its own.
+    pub first: u32,
+    pub order: u32,
+    pub addr: u64,
 }
 
 impl Batch {
+    /// The place in the batch of the access to these bytes, which may have been joined with the one that has them now.
+    #[cold]
+    pub fn order_of(&self, access: &Access, byte: u64) -> u32 {
+        let has = |one: &&Joined| {
+            one.first == access.order && (one.addr..one.addr + access.spot.size()).contains(&byte)
+        };
+        match self.joined.iter().find(has) {
+            Some(one) => one.order,
+            None => access.order,
+        }
+    }
+
     pub fn accesses_of(&self, run: &Run) -> &[Access] {
         let first = run.first as usize;
         &self.accesses[first..first + run.count as usize]

@@ -45,6 +45,8 @@ pub struct Candidate {
     pub detector: DetectorKind,
     /// The place of the newer access in its batch.
     pub order: u32,
+    /// Acts with smaller numbers came before the newer access.
+    pub acts: u64,
     /// The first byte of the cell, and the bytes of it that they fight over.
     pub cell: u64,
     pub bytes: u8,
@@ -137,6 +139,13 @@ impl Found {
         let key = candidate.key();
         if let Some(count) = self.counts.get_mut(&key) {
             *count += 1;
+            // Ranges are checked as a whole: what comes later may have been made earlier.
+            let told = self.candidates.iter_mut().find(|one| one.key() == key);
+            if let Some(told) = told
+                && (candidate.order, candidate.cell) < (told.order, told.cell)
+            {
+                *told = candidate;
+            }
         } else if self.counts.len() >= MOST {
             self.lost += 1;
         } else {

@@ -126,6 +126,7 @@ impl Frames {
                     found.pair(Candidate {
                         detector: self.name,
                         order: access.order,
+                        acts: run.acts,
                         cell: cell * 8,
                         bytes,
                         new: Side {

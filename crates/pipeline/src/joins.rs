@@ -1,12 +1,13 @@
 //! Accesses of one place in the code that go on where the last one ended become one: what a loop touches is checked as a
 //! range, whatever else it touches in between.
 //!
-//! They are of one strand with nothing between them that others could see, so their order does not matter. Only if one checker
-//! has all memory: where accesses go to several, each gets them as they were.
+//! They are of one strand with nothing between them that others could see, so their order does not matter to what races. It does
+//! matter to what Eraser counts, so what is joined must not depend on the number of checkers: whether two accesses are, is decided
+//! by what all of them are given, in one order. When each access was made is kept, for findings are told in that order.
 
 use deadheat_trace::wire::Spot;
 
-use crate::batch::{Access, kind};
+use crate::batch::{Access, Joined, kind};
 use crate::sequence::STRIPE_SHIFT;
 
 /// Places whose last access is remembered; a power of two.
@@ -18,6 +19,14 @@ const NEAR_BITS: u32 = 8;
 struct Last {
     end: u64,
     at: u32,
+    /// The run that it belongs to; 0 for none.
+    run: u32,
+}
+
+/// What is filled of a batch.
+pub struct Parts<'a> {
+    pub accesses: &'a mut Vec<Access>,
+    pub joined: &'a mut Vec<Joined>,
 }
 
 /// The last access of each place, as far as it is remembered.
@@ -35,25 +44,33 @@ impl Default for Joins {
 }
 
 impl Joins {
-    /// Joins the access with an earlier one of the run that begins at `first`, or adds it.
+    /// Joins the access with an earlier one of the run with this number, or adds it; true if it was added. `batch` is that of the
+    /// checker that has the memory.
     #[inline(always)]
-    pub fn add(&mut self, accesses: &mut Vec<Access>, first: u32, access: Access) {
-        if !self.join(accesses, first, &access) {
-            self.note(accesses, &access);
-            accesses.push(access);
+    pub fn add(&mut self, batch: &mut Parts<'_>, run: u32, access: Access) -> bool {
+        if self.join(batch, run, &access) {
+            return false;
         }
+        self.note(batch.accesses, run, &access);
+        batch.accesses.push(access);
+        true
     }
 
-    /// Joins the access with an earlier one of the run that begins at `first`; false if there is none.
+    /// An access of this place went to several checkers: nothing is joined with it.
+    pub fn cut(&mut self, spot: Spot) {
+        self.near[place(spot)] = Last::default();
+    }
+
+    /// Joins the access with an earlier one of the run; false if there is none.
     #[inline(always)]
-    fn join(&mut self, accesses: &mut [Access], first: u32, access: &Access) -> bool {
+    fn join(&mut self, batch: &mut Parts<'_>, run: u32, access: &Access) -> bool {
         let near = &mut self.near[place(access.spot)];
         let end = access.addr.wrapping_add(u64::from(access.len));
         // Parts of a cell stay apart: whoever counts what clashes counts them so.
         if near.end == access.addr
             && (access.addr | u64::from(access.len)).is_multiple_of(8)
-            && near.at >= first
-            && let Some(last) = accesses.get_mut(near.at as usize)
+            && near.run == run
+            && let Some(last) = batch.accesses.get_mut(near.at as usize)
             && (last.spot, last.caller) == (access.spot, access.caller)
             && last.addr + u64::from(last.len) == access.addr
             && last.stride == 0
@@ -61,6 +78,11 @@ impl Joins {
         {
             last.len += access.len;
             near.end = end;
+            batch.joined.push(Joined {
+                first: last.order,
+                order: access.order,
+                addr: access.addr,
+            });
             return true;
         }
         false
@@ -68,12 +90,13 @@ impl Joins {
 
     /// The access comes next: whatever goes on from there can be joined with it.
     #[inline(always)]
-    fn note(&mut self, accesses: &[Access], access: &Access) {
+    fn note(&mut self, accesses: &[Access], run: u32, access: &Access) {
         // What gives memory back is told by itself.
         if access.spot.kind() != kind::FREE {
             self.near[place(access.spot)] = Last {
                 end: access.addr.wrapping_add(u64::from(access.len)),
                 at: accesses.len() as u32,
+                run,
             };
         }
     }

@@ -9,9 +9,9 @@ use deadheat_trace::wire::{
 };
 use deadheat_trace::{Action, Event, Range, Strand};
 
-use crate::batch::{Access, Batch, Block, Named, News, Run, Step, kind};
+use crate::batch::{Access, Batch, Block, LocksId, Named, News, Run, Step, kind};
 use crate::detector::Needs;
-use crate::joins::Joins;
+use crate::joins::{Joins, Parts};
 use crate::locks::Locks;
 use crate::order::{Order, Present};
 use crate::shard::Across;
@@ -37,7 +37,7 @@ pub const FORGET: u32 = 1 << 13;
 struct Now {
     strand: Strand,
     present: Option<Present>,
-    locks: crate::batch::LocksId,
+    locks: LocksId,
 }
 
 /// Counts of what went through.
@@ -69,6 +69,12 @@ pub struct Sequencer {
     now: Option<Now>,
     number: u64,
     joins: Joins,
+    /// Whose run is filled, and its number: the same for any number of checkers.
+    run_of: Option<(Strand, u32, LocksId)>,
+    run: u32,
+    /// The number after that of the last act: now, and when the run began.
+    acts: u64,
+    run_acts: u64,
     /// Places given in this batch.
     order_in_batch: u32,
     in_frame: u32,
@@ -103,6 +109,10 @@ impl Sequencer {
             now: None,
             number: 0,
             joins: Joins::default(),
+            run_of: None,
+            run: 0,
+            acts: 0,
+            run_acts: 0,
             order_in_batch: 0,
             in_frame: 0,
             since_forget: 0,
@@ -146,6 +156,7 @@ impl Sequencer {
     /// The batches of all checkers, each with the same news. `empty` are batches whose memory can be used again.
     pub fn take(&mut self, empty: &mut Vec<Batch>) -> Vec<Batch> {
         self.now = None;
+        self.end_run();
         let spare = empty.iter_mut().find_map(|batch| {
             let mut news = Arc::try_unwrap(std::mem::take(&mut batch.news)).ok()?;
             news.clear();
@@ -161,6 +172,7 @@ impl Sequencer {
             let mut batch = empty.pop().unwrap_or_default();
             batch.steps.clear();
             batch.accesses.clear();
+            batch.joined.clear();
             batch
         };
         self.batches
@@ -205,8 +217,11 @@ impl Sequencer {
     /// The accesses at the beginning of some words of a stream; how many words they are. What is not as most accesses
     /// are ends it.
     pub fn accesses(&mut self, strand: Strand, words: &[u64], decoder: &Decoder) -> usize {
-        if self.across == Across::Nothing || self.batches.len() > 1 || self.apart {
+        if self.across == Across::Nothing || self.apart {
             return self.one_by_one(strand, words, decoder);
+        }
+        if self.batches.len() > 1 {
+            return self.for_several(strand, words, decoder);
         }
         if words.first().copied().and_then(access_of).is_none() {
             return 0;
@@ -225,6 +240,8 @@ impl Sequencer {
         };
         let caller = decoder.caller();
         let news = self.news.len() as u32;
+        let serial = self.run_number(strand, locks);
+        let acts = self.run_acts;
         let batch = &mut self.batches[0];
         let before = batch.accesses.len() as u32;
         let same = matches!(
@@ -238,6 +255,7 @@ impl Sequencer {
                 slot: present.slot,
                 time: present.time,
                 locks,
+                acts,
                 news,
                 first: before,
                 count: 0,
@@ -245,6 +263,10 @@ impl Sequencer {
         }
         let Some(Step::Run(run)) = batch.steps.last_mut() else {
             return 0;
+        };
+        let mut parts = Parts {
+            accesses: &mut batch.accesses,
+            joined: &mut batch.joined,
         };
         let mut taken = 0;
         for &word in words {
@@ -266,7 +288,7 @@ impl Sequencer {
                 stride: 0,
             };
             taken += 1;
-            self.joins.add(&mut batch.accesses, run.first, access);
+            self.joins.add(&mut parts, serial, access);
         }
         run.count += batch.accesses.len() as u32 - before;
         if run.count == 0 {
@@ -277,7 +299,94 @@ impl Sequencer {
         taken as usize
     }
 
-    /// The same for several checkers, or for frames that are checked alone.
+    /// The same for several checkers.
+    fn for_several(&mut self, strand: Strand, words: &[u64], decoder: &Decoder) -> usize {
+        let caller = decoder.caller();
+        for (at, &word) in words.iter().enumerate() {
+            let Some((addr, index)) = access_of(word) else {
+                return at;
+            };
+            let Some(spot) = decoder.place(index) else {
+                return at;
+            };
+            let size = spot.size();
+            if !(1..LARGEST).contains(&size) {
+                return at;
+            }
+            if addr >> STRIPE_SHIFT != (addr + (size - 1)) >> STRIPE_SHIFT {
+                self.access(strand, addr, size, spot, caller);
+                self.joins.cut(spot);
+                continue;
+            }
+            match self.now {
+                Some(now) if now.strand == strand => {}
+                _ => self.enter(strand),
+            }
+            let order = self.order_in_batch;
+            let access = Access {
+                addr,
+                spot,
+                len: size as u32,
+                caller,
+                order,
+                stride: 0,
+            };
+            self.order_in_batch += 1;
+            self.passed.accesses += 1;
+            let Some(Now {
+                present: Some(present),
+                locks,
+                ..
+            }) = self.now
+            else {
+                self.passed.unplaced += 1;
+                continue;
+            };
+            let serial = self.run_number(strand, locks);
+            let checker = self.checker(addr >> STRIPE_SHIFT);
+            let news = self.news.len() as u32;
+            let key = (strand, news, locks);
+            let run = run_in(
+                &mut self.batches[checker].steps,
+                key,
+                present,
+                self.run_acts,
+            );
+            let batch = &mut self.batches[checker];
+            let first = batch.accesses.len() as u32;
+            let mut parts = Parts {
+                accesses: &mut batch.accesses,
+                joined: &mut batch.joined,
+            };
+            let added = self.joins.add(&mut parts, serial, access);
+            if let Some(Step::Run(run)) = batch.steps.get_mut(run) {
+                if run.count == 0 {
+                    run.first = first;
+                }
+                run.count += u32::from(added);
+            }
+        }
+        words.len()
+    }
+
+    /// The number of the run that an access of the strand belongs to.
+    #[inline(always)]
+    fn run_number(&mut self, strand: Strand, locks: LocksId) -> u32 {
+        let of = Some((strand, self.news.len() as u32, locks));
+        if self.run_of != of {
+            self.run_of = of;
+            self.run = self.run.wrapping_add(1).max(1);
+            self.run_acts = self.acts;
+        }
+        self.run
+    }
+
+    /// What comes next is another run, whosever it is.
+    fn end_run(&mut self) {
+        self.run_of = None;
+    }
+
+    /// The same for frames that are checked alone, or for whoever wants accesses one by one.
     fn one_by_one(&mut self, strand: Strand, words: &[u64], decoder: &Decoder) -> usize {
         let caller = decoder.caller();
         for (at, &word) in words.iter().enumerate() {
@@ -431,28 +540,27 @@ impl Sequencer {
             self.passed.unplaced += 1;
             return;
         };
-        let batch = &mut self.batches[checker];
+        self.run_number(strand, locks);
         let news = self.news.len() as u32;
-        match batch.steps.last_mut() {
-            Some(Step::Run(run)) if (run.strand, run.news, run.locks) == (strand, news, locks) => {
-                run.count += 1;
+        let batch = &mut self.batches[checker];
+        let run = run_in(
+            &mut batch.steps,
+            (strand, news, locks),
+            present,
+            self.run_acts,
+        );
+        if let Some(Step::Run(run)) = batch.steps.get_mut(run) {
+            if run.count == 0 {
+                run.first = batch.accesses.len() as u32;
             }
-            _ => batch.steps.push(Step::Run(Run {
-                strand,
-                holder: present.holder,
-                slot: present.slot,
-                time: present.time,
-                locks,
-                news,
-                first: batch.accesses.len() as u32,
-                count: 1,
-            })),
+            run.count += 1;
         }
         batch.accesses.push(access);
     }
 
     fn act(&mut self, strand: Strand, act: &Act) {
         self.passed.acts += 1;
+        self.acts = act.number.saturating_add(1);
         let event = Event::new(strand, act.action);
         self.order.before(&event, &mut self.news);
         self.timelines
@@ -526,6 +634,7 @@ impl Sequencer {
 
     /// A step for every checker that has some of the memory. What it has none of it does not care for.
     fn block(&mut self, block: Block, step: impl Fn(Block) -> Step) {
+        self.end_run();
         let (first, last) = stripes_of(block.range);
         let count = self.batches.len();
         if count > 1 && self.across == Across::Frames && last - first < count as u64 {
@@ -551,6 +660,31 @@ impl Sequencer {
             self.news.push(News::Frame);
         }
     }
+}
+
+/// Where the strand's run is among a checker's steps; a new one without accesses if the last step is another one.
+#[inline(always)]
+fn run_in(
+    steps: &mut Vec<Step>,
+    (strand, news, locks): (Strand, u32, LocksId),
+    present: Present,
+    acts: u64,
+) -> usize {
+    match steps.last() {
+        Some(Step::Run(run)) if (run.strand, run.news, run.locks) == (strand, news, locks) => {}
+        _ => steps.push(Step::Run(Run {
+            strand,
+            holder: present.holder,
+            slot: present.slot,
+            time: present.time,
+            locks,
+            acts,
+            news,
+            first: 0,
+            count: 0,
+        })),
+    }
+    steps.len() - 1
 }
 
 fn stripes_of(range: Range) -> (u64, u64) {

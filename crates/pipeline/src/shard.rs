@@ -346,7 +346,7 @@ impl Shard {
         if self.djit.is_some() || self.goldilocks.is_some() || self.eraser.is_some() {
             for access in accesses {
                 for (addr, len) in access.stretches() {
-                    self.slowly(run, access, addr, len);
+                    self.slowly(run, batch, access, addr, len);
                 }
             }
         }
@@ -357,7 +357,7 @@ impl Shard {
     }
 
     /// The detectors that take one access at a time.
-    fn slowly(&mut self, run: &Run, access: &Access, addr: u64, len: u32) {
+    fn slowly(&mut self, run: &Run, batch: &Batch, access: &Access, addr: u64, len: u32) {
         let Some(range) = Range::new(Addr(addr), u64::from(len)) else {
             return;
         };
@@ -399,7 +399,7 @@ impl Shard {
             djit.access(epoch, touch, me, knows, &mut self.clashes);
             clashes(
                 DetectorKind::Djit,
-                access,
+                (batch, run, access),
                 me,
                 &mut self.clashes,
                 &mut self.found,
@@ -409,7 +409,7 @@ impl Shard {
             goldilocks.access(run.holder, touch, me, &mut self.clashes);
             clashes(
                 DetectorKind::Goldilocks,
-                access,
+                (batch, run, access),
                 me,
                 &mut self.clashes,
                 &mut self.found,
@@ -421,7 +421,7 @@ impl Shard {
             eraser.access(run.strand, touch, me, &mut self.clashes);
             clashes(
                 DetectorKind::Eraser,
-                access,
+                (batch, run, access),
                 me,
                 &mut self.clashes,
                 &mut self.found,
@@ -433,7 +433,7 @@ impl Shard {
 /// Tells what a detector found for one access.
 fn clashes(
     detector: DetectorKind,
-    access: &Access,
+    (batch, run, access): (&Batch, &Run, &Access),
     me: Side,
     clashes: &mut Vec<Clash<Side>>,
     found: &mut Found,
@@ -445,7 +445,8 @@ fn clashes(
         };
         found.pair(Candidate {
             detector,
-            order: access.order,
+            order: batch.order_of(access, clash.cell * 8),
+            acts: run.acts,
             cell: clash.cell * 8,
             bytes: clash.bytes,
             new: with(me, clash.bytes),

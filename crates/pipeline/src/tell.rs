@@ -134,7 +134,7 @@ impl Teller {
             "kind": if candidate.freed() { "use-after-free" } else { "data-race" },
             "accesses": sides.map(|side| access(candidate, &side, context)),
             "memory": self.memory(candidate, context),
-            "timeline": timeline(sides, context),
+            "timeline": timeline(candidate, context),
         });
         if candidate.detector == DetectorKind::Eraser {
             finding["text"] = json!(
@@ -305,10 +305,15 @@ fn number(lock: Lock) -> u64 {
 }
 
 /// The synchronizations of both strands around the two accesses, in the order in which they happened.
-fn timeline<S: Source>(sides: [Side; 2], context: &mut Context<'_, S>) -> Vec<Value> {
+fn timeline<S: Source>(candidate: &Candidate, context: &mut Context<'_, S>) -> Vec<Value> {
+    let sides = [candidate.new, candidate.old];
     let mut shown: Vec<(u64, usize, Option<Moment>)> = Vec::new();
     for (at, side) in sides.iter().enumerate() {
-        let moments: Vec<Moment> = context.timelines.of(side.strand).copied().collect();
+        // Whatever has happened since does not belong to it, however late it is told.
+        let moments = context.timelines.of(side.strand).copied();
+        let moments: Vec<Moment> = moments
+            .take_while(|moment| moment.number < candidate.acts)
+            .collect();
         let earlier = |moment: &Moment| {
             moment.time < side.time || moment.time == side.time && moment.side == MomentSide::Learns
         };

@@ -4,9 +4,9 @@
 use deadheat_pipeline::{Across, DetectorKind, Settings, Summary, check};
 use deadheat_trace::generate::Rng;
 use deadheat_trace::wire::{
-    Act, Item, Memory, MemoryKind, Next, Source, StackNode, Touch, Touched, Writer,
+    Act, Item, Memory, MemoryKind, Next, Source, StackNode, Touch, Touched, Writer, touch_of,
 };
-use deadheat_trace::{Action, Addr, Mutex, Range, Shape, Strand, Trace, generate};
+use deadheat_trace::{Action, Addr, Event, Mutex, Range, Shape, Site, Strand, Trace, generate};
 
 fn judge(mut memory: Memory, settings: &Settings) -> (Summary, Vec<String>) {
     let mut lines = Vec::new();
@@ -40,6 +40,76 @@ fn what_is_told_does_not_depend_on_the_checkers() {
         }
     }
     assert!(told > 100);
+}
+
+/// Accesses become several of few places in the code, two by two, each going on where its last one ended, across the parts of
+/// the memory that different checkers have.
+fn of_few_places(trace: &Trace, rng: &mut Rng) -> Trace {
+    let mut events = Vec::new();
+    for event in &trace.events {
+        let Some((touch, range)) = touch_of(event.action) else {
+            events.push(*event);
+            continue;
+        };
+        let start = 0x10_0000 + range.addr().0 % 61 * 520;
+        let sizes = [8, 8, 8, 16, 4];
+        let size = sizes[rng.below(sizes.len() as u64) as usize];
+        for turn in 0..1 + rng.below(9) {
+            for side in 0..1 + rng.below(2) {
+                let addr = Addr(start + side * 9000 + turn * size);
+                let range = Range::new(addr, size).expect("a range");
+                let action = match touch {
+                    Touch::Read => Action::Read(range),
+                    Touch::AtomicRead => Action::AtomicRead(range),
+                    Touch::AtomicWrite => Action::AtomicWrite(range),
+                    _ => Action::Write(range),
+                };
+                events.push(Event {
+                    action,
+                    site: Some(Site(100 + side)),
+                    ..*event
+                });
+            }
+        }
+    }
+    Trace { events }
+}
+
+/// The same findings, as often, in the same order: those of the execution.
+#[test]
+fn ranges_are_told_as_accesses_one_by_one() {
+    let mut rng = Rng::new(3);
+    let (mut told, mut again) = (0, 0);
+    for seed in 0..60 {
+        let shape = match seed % 2 {
+            0 => Shape::large(),
+            _ => Shape::small(),
+        };
+        let trace = of_few_places(&generate(seed, &shape), &mut rng);
+        let mut choices = vec![DetectorKind::ALL.to_vec()];
+        choices.extend(DetectorKind::ALL.map(|kind| vec![kind]));
+        for detectors in choices {
+            let settings = |checkers| Settings {
+                detectors: detectors.clone(),
+                checkers,
+                ..Settings::default()
+            };
+            let (summary, lines) = judge(Memory::of(&trace), &settings(1));
+            told += summary.findings;
+            again += lines.iter().filter(|line| line.contains("again")).count();
+            for checkers in [2, 4] {
+                let mut memory = Memory::of(&trace);
+                memory.portion = 7;
+                let (_, others) = judge(memory, &settings(checkers));
+                let name = format!("seed {seed}, {detectors:?}, {checkers} checkers");
+                for (one, other) in lines.iter().zip(&others) {
+                    assert_eq!(one, other, "{name}");
+                }
+                assert_eq!(lines.len(), others.len(), "{name}");
+            }
+        }
+    }
+    assert!(told > 100 && again > 100, "{told} told, {again} again");
 }
 
 fn text(trace: &str) -> Memory {

@@ -4,7 +4,7 @@ use deadheat_detect::entry::{self, Entry, LIST, MASK, SEQ_SHIFT};
 
 use super::lists::Lists;
 use super::sites::{Site, Sites};
-use crate::batch::{Access, Run, Slot};
+use crate::batch::{Access, Batch, Run, Slot};
 use crate::detector::{Clocks, DetectorKind};
 use crate::found::{Candidate, Found, Info, Side};
 
@@ -55,6 +55,7 @@ fn list_word(index: u32) -> (u64, Site) {
 pub struct Now<'a> {
     pub stamp: u64,
     pub run: &'a Run,
+    pub batch: &'a Batch,
     pub clock: &'a [u64],
     pub clocks: &'a Clocks,
     /// In whose name races are told.
@@ -103,7 +104,8 @@ impl Touch<'_> {
         } = *self;
         found.pair(Candidate {
             detector: now.name,
-            order: access.order,
+            order: now.batch.order_of(access, self.number * 8),
+            acts: now.run.acts,
             cell: self.number * 8,
             bytes,
             new: Side {

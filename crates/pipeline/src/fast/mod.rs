@@ -101,6 +101,7 @@ impl Fast {
         let now = Now {
             stamp: entry::stamp(run.slot.0, run.time),
             run,
+            batch,
             clock: clocks.of(run.slot),
             clocks,
             name: self.name,
