@@ -236,7 +236,8 @@ impl Fast {
         let mut tellers: Vec<(Entry, &Buried)> = Vec::new();
         let mut unknown: Vec<Entry> = Vec::new();
         self.pages.each_cell(&mut self.lists, |cell, lists| {
-            (tellers.clear(), unknown.clear());
+            tellers.clear();
+            unknown.clear();
             if !buried.is_empty() && cell.list().is_some() {
                 cell::keep(cell, lists, |word| {
                     let entry = Entry(*word);
