@@ -143,6 +143,7 @@ impl Taker {
         if let_go == header.noted.load(Ordering::Relaxed) {
             return;
         }
+        let most = header.taken.load(Ordering::Acquire) as usize * FRAME_WORDS;
         // Those that were never asked for, too.
         let owner = |frame| Strand(arena.frame(frame).strand.load(Ordering::Relaxed));
         let mut strands: Vec<Strand> = (0..arena.used()).map(owner).collect();
@@ -151,7 +152,9 @@ impl Taker {
         strands.dedup();
         for strand in strands {
             let mut words = self.ahead.remove(&strand).unwrap_or_default();
-            while self.read(strand, &mut words) == Next::Some {}
+            // A strand goes on writing meanwhile, perhaps as fast as we read: no more than there can have been is waited for.
+            let enough = words.len() + most;
+            while words.len() < enough && self.read(strand, &mut words) == Next::Some {}
             if !words.is_empty() {
                 self.ahead.insert(strand, words);
             }
