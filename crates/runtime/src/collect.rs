@@ -25,10 +25,11 @@ use std_alloc::boxed::Box;
 use std_alloc::vec::Vec;
 
 use crate::cell;
-use crate::history::{CHUNK, CHUNK_BITS, Named};
+use crate::history::{CHUNK, CHUNK_BITS, Named, Present};
 use crate::marks;
 use crate::runtime::Runtime;
 use crate::shadow::Shadow;
+use crate::spread::Spread;
 use crate::strand::{PENDING_COLLECTION, Strand};
 use crate::sync::{Locked, SpinLock};
 use crate::sys;
@@ -149,7 +150,7 @@ fn chunk_key(slot: u16, chunk: u64) -> u64 {
 }
 
 /// The numbers that are in use.
-type InUse = HashMap<u64, Box<Named>, Hasher>;
+type InUse = HashMap<u64, Box<Named>, Spread>;
 
 /// Where the numbers of a few chunks are in [`InUse`]: neighbours in memory are of chunks that were met lately.
 struct Near {
@@ -185,24 +186,24 @@ impl Near {
 /// Gives up what nobody names. `me` is the strand that does so, if one does.
 pub(crate) fn collect(rt: &Runtime, me: Option<&Strand>) {
     let free = rt.threads.free_slots();
-    let from = present_steps(rt);
-    let unknowable = Unknowable::new(&free, from.len());
+    let present = present_steps(rt);
+    let unknowable = Unknowable::new(&free, present.len());
     let mut crowded = Vec::new();
     let in_use = in_use(rt, &unknowable, &mut crowded);
     for addr in crowded {
         unknowable.thin_out(rt, addr);
     }
     let mut freed = 0;
-    for (slot, &from) in from.iter().enumerate() {
+    for (slot, &present) in present.iter().enumerate() {
         let named = |chunk| {
             in_use
                 .get(&chunk_key(slot as u16, chunk))
                 .map(|named| **named)
         };
-        freed += rt.histories.of(slot as u16).collect(from, named);
+        freed += rt.histories.of(slot as u16).collect(Some(present), named);
     }
     let mut retired = core::mem::take(&mut *rt.collector.retired.lock());
-    freed += open_slots(rt, &free, &in_use, from.len(), &mut retired);
+    freed += open_slots(rt, &free, &in_use, present.len(), &mut retired);
     rt.histories.bytes.fetch_sub(freed, Ordering::Relaxed);
     drop(in_use);
 
@@ -220,34 +221,36 @@ pub(crate) fn collect(rt: &Runtime, me: Option<&Strand>) {
     }
 }
 
-/// The chunk of each slot from which on a strand may name numbers that no cell has yet.
-fn present_steps(rt: &Runtime) -> Vec<u64> {
+/// From where on, in each slot, a strand may name what no cell has yet.
+fn present_steps(rt: &Runtime) -> Vec<Present> {
     // Read before the cells: a step only moves forward, so what its strand names later is not older than this.
     // A slot without a strand may get one at any moment: it goes on where the last one ended.
-    let mut from: Vec<u64> = (0..rt.threads.slots_used())
-        .map(|slot| rt.histories.of(slot as u16).newest())
+    let mut all: Vec<Present> = (0..rt.threads.slots_used())
+        .map(|slot| rt.histories.of(slot as u16).present())
         .collect();
     rt.threads.each(|_, t| {
         if !t.strand.is_null() {
-            // SAFETY: the strand lives while it is in the registry, whose lock `each` holds; its step's start is one
-            // word, which its thread may be moving forward: an older value only keeps more.
-            let (slot, base) = unsafe {
+            // SAFETY: the strand lives while it is in the registry, whose lock `each` holds; its step's start and its last
+            // record are one word each, which its thread may be moving forward: an older value only keeps more.
+            let (slot, base, site) = unsafe {
                 (
                     (*t.strand).slot,
                     core::ptr::read_volatile(&raw const (*t.strand).step_base),
+                    core::ptr::read_volatile(&raw const (*t.strand).site),
                 )
             };
-            if let Some(from) = from.get_mut(slot as usize) {
-                *from = (*from).min(Entry(base).seq() >> CHUNK_BITS);
+            if let Some(present) = all.get_mut(slot as usize) {
+                present.chunk = present.chunk.min(Entry(base).seq() >> CHUNK_BITS);
+                present.site = site.oldest_recent();
             }
         }
     });
-    from
+    all
 }
 
 /// All numbers that cells name, or that a strand is about to report.
 fn in_use(rt: &Runtime, unknowable: &Unknowable, crowded: &mut Vec<usize>) -> InUse {
-    let mut named: InUse = HashMap::with_hasher(Hasher);
+    let mut named: InUse = HashMap::with_hasher(Spread);
     let mut near = Near::new();
     let mut name = |e: Entry| near.name(&mut named, e);
     rt.shadow.each_page(|page, cells| {
@@ -385,7 +388,7 @@ fn open_slots(
         }
     }
     let mut freed = 0;
-    let mut lowered: HashMap<u64, u64, Hasher> = HashMap::with_hasher(Hasher);
+    let mut lowered: HashMap<u64, u64, Spread> = HashMap::with_hasher(Spread);
     rt.threads.each_still_free(free, |free| {
         let history = rt.histories.of(free.slot);
         let named = |chunk| {
@@ -393,7 +396,7 @@ fn open_slots(
                 .get(&chunk_key(free.slot, chunk))
                 .map(|named| **named)
         };
-        freed += history.collect(u64::MAX, named);
+        freed += history.collect(None, named);
         retired.extend(history.reduce_timeline(&rt.histories.bytes));
         let needs = newest
             .get(free.slot as usize)
@@ -446,31 +449,4 @@ fn others_have_left(rt: &Runtime, me: Option<&Strand>) -> bool {
         sys::yield_now();
     }
     false
-}
-
-/// Keys are spread well enough by one multiplication.
-struct Hasher;
-
-struct Hash(u64);
-
-impl core::hash::BuildHasher for Hasher {
-    type Hasher = Hash;
-    fn build_hasher(&self) -> Hash {
-        Hash(0)
-    }
-}
-
-impl core::hash::Hasher for Hash {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(byte as u64);
-        }
-    }
-    fn write_u64(&mut self, n: u64) {
-        let h = (self.0 ^ n).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        self.0 = h ^ (h >> 32);
-    }
 }

@@ -1,124 +1,36 @@
 //! What every sequence number stands for: where the access was made, by which calls, and with which locks held.
 //!
 //! A shadow cell remembers only (slot, number). The history of a slot maps the number back to a [`Record`], so both
-//! stacks of a race are always there. Records are written once per (step, place in the code) and kept in chunks; those that no
-//! cell names any more are given up by [`crate::collect`]. A chunk that was reduced while its slot had no strand is whole
-//! again as soon as a strand goes on there.
+//! stacks of a race are always there. A program is at few places again and again, step after step: so a number is mapped to
+//! the [`SiteId`] of a record, and the record is written only if the strand has not used it lately. Both are kept in chunks
+//! (`chunks`); those that no cell names any more are given up by [`crate::collect`]. A chunk that was reduced while its slot had no
+//! strand is whole again as soon as a strand goes on there.
 //!
 //! | who | may |
 //! |---|---|
-//! | the strand that owns the slot | append, without a lock, into the chunk it got |
+//! | the strand that owns the slot | append, without a lock, into the chunks it got |
 //! | everybody else | read under the slot's lock |
 
-use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use deadheat_detect::entry::{Entry, MASK};
+use hashbrown::HashMap;
 use std_alloc::boxed::Box;
-use std_alloc::collections::BTreeMap;
 use std_alloc::vec::Vec;
 
+pub use self::chunks::{CHUNK, CHUNK_BITS, Chunk, Named};
+use self::chunks::{Chunks, name_in};
+pub use self::place::{BOTH_REACH, LARGEST_SIZE, Place, SIZE_SHIFT, Touch};
 use crate::intern::{LockSetId, StackId};
 use crate::pages::{AtWork, Losses};
+use crate::spread::Spread;
 use crate::sync::Locked;
 use crate::threads::ThreadId;
 pub use crate::timeline::SyncEvent;
 use crate::timeline::{RING_BYTES, Retired, Timeline};
 
-/// How memory was touched, for the report.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub enum Touch {
-    /// No access: a number used up by learning something from another strand.
-    Learned = 0,
-    Read = 1,
-    Write = 2,
-    AtomicRead = 3,
-    AtomicWrite = 4,
-    AtomicReadWrite = 5,
-    Free = 6,
-    VptrWrite = 7,
-    Destroy = 8,
-    Alloc = 9,
-    /// Two earlier numbers of the same step, for different bytes ([`Place::both`]).
-    Both = 10,
-}
-
-impl Touch {
-    /// Does its record tell a program counter?
-    pub fn is_access(self) -> bool {
-        !matches!(self, Touch::Learned | Touch::Both)
-    }
-
-    fn from_bits(bits: u64) -> Touch {
-        match bits {
-            1 => Touch::Read,
-            2 => Touch::Write,
-            3 => Touch::AtomicRead,
-            4 => Touch::AtomicWrite,
-            5 => Touch::AtomicReadWrite,
-            6 => Touch::Free,
-            7 => Touch::VptrWrite,
-            8 => Touch::Destroy,
-            9 => Touch::Alloc,
-            10 => Touch::Both,
-            _ => Touch::Learned,
-        }
-    }
-}
-
-const PC_BITS: u32 = 48;
-pub const SIZE_SHIFT: u32 = 52;
-/// How far numbers can be apart that one number stands for.
-pub const BOTH_REACH: u64 = 1 << BOTH_BITS;
-const BOTH_BITS: u32 = PC_BITS / 2;
-/// Sizes up to this are exact; larger ones are stored as it.
-pub const LARGEST_SIZE: u64 = (1 << (64 - SIZE_SHIFT)) - 1;
-
-/// The place of an access: program counter, how, how many bytes; one word.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(transparent)]
-pub struct Place(pub u64);
-
-impl Place {
-    #[inline(always)]
-    pub const fn new(pc: u64, touch: Touch, size: u64) -> Place {
-        let size = if size > LARGEST_SIZE {
-            LARGEST_SIZE
-        } else {
-            size
-        };
-        Place(pc & ((1 << PC_BITS) - 1) | (touch as u64) << PC_BITS | size << SIZE_SHIFT)
-    }
-
-    /// The place of a number that stands for two earlier ones of its slot, less than [`BOTH_REACH`] before it: the first
-    /// for `bytes`, the second for all others.
-    #[inline(always)]
-    pub const fn both(first: u64, bytes: u8, second: u64) -> Place {
-        let (low, high) = (first % BOTH_REACH, second % BOTH_REACH);
-        let touch = (Touch::Both as u64) << PC_BITS;
-        Place(low | high << BOTH_BITS | touch | (bytes as u64) << SIZE_SHIFT)
-    }
-
-    /// The two numbers, and the bytes of the first, if this is the place of `seq` and made by [`Self::both`].
-    pub fn two(self, seq: u64) -> Option<(u64, u8, u64)> {
-        let before = |low: u64| seq - (seq.wrapping_sub(low) % BOTH_REACH);
-        (self.touch() == Touch::Both).then(|| {
-            let (low, high) = (self.0 % BOTH_REACH, self.0 >> BOTH_BITS & (BOTH_REACH - 1));
-            (before(low), self.size() as u8, before(high))
-        })
-    }
-
-    pub fn pc(self) -> u64 {
-        self.0 & ((1 << PC_BITS) - 1)
-    }
-    pub fn touch(self) -> Touch {
-        Touch::from_bits(self.0 >> PC_BITS & 0xf)
-    }
-    pub fn size(self) -> u64 {
-        self.0 >> SIZE_SHIFT
-    }
-}
+mod chunks;
+mod place;
 
 /// What one sequence number stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -131,119 +43,69 @@ pub struct Record {
 
 const _: () = assert!(size_of::<Record>() == 16);
 
-pub const CHUNK_BITS: u32 = 10;
-pub const CHUNK: usize = 1 << CHUNK_BITS;
-
-/// Records of [`CHUNK`] numbers in a row.
-pub struct Chunk {
-    records: [UnsafeCell<Record>; CHUNK],
+impl Record {
+    /// Of a number that is no access.
+    pub const LEARNED: Record = Record {
+        place: Place::new(0, Touch::Learned, 0),
+        caller: StackId(0),
+        locks: LockSetId(0),
+    };
 }
 
-impl Chunk {
-    fn new() -> *mut Chunk {
-        let layout = core::alloc::Layout::new::<Chunk>();
-        // SAFETY: the layout has a size; all zeroes is a valid chunk of `Learned` records.
-        unsafe { std_alloc::alloc::alloc_zeroed(layout).cast() }
+/// The number of a record among those of its slot. They are given out in order, from 1 on; after the highest they begin
+/// again, with those that are not in use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(transparent)]
+pub struct SiteId(pub u32);
+
+impl SiteId {
+    /// Stands for [`Record::LEARNED`].
+    pub const NONE: SiteId = SiteId(0);
+    /// A strand uses a record again only if it is among so many that it made last.
+    pub const REUSED: u32 = 8 * CHUNK as u32;
+
+    fn chunk(self) -> u64 {
+        self.0 as u64 >> CHUNK_BITS
+    }
+
+    pub fn next(self) -> SiteId {
+        SiteId(self.0.wrapping_add(1))
+    }
+
+    /// Does the next one need another chunk?
+    #[inline(always)]
+    pub fn ends_chunk(self) -> bool {
+        (self.0.wrapping_add(1) as usize).is_multiple_of(CHUNK)
+    }
+
+    /// May a strand whose last one is `last` use this one again?
+    #[inline(always)]
+    pub fn is_recent(self, last: SiteId) -> bool {
+        last.0.wrapping_sub(self.0) < Self::REUSED
+    }
+
+    /// The lowest one that a strand may use again whose last one is this.
+    pub fn oldest_recent(self) -> SiteId {
+        SiteId(self.0.wrapping_sub(Self::REUSED - 1))
     }
 }
 
-/// What is kept of [`CHUNK`] numbers in a row.
-enum Kept {
-    /// All of them: the strand is or was lately at work here.
-    All(*mut Chunk),
-    /// Those that a cell still named at the last collection.
-    Some(Box<Reduced>),
+/// From which chunk of numbers, and of which record, on a strand may name what no cell names yet.
+#[derive(Clone, Copy)]
+pub struct Present {
+    pub chunk: u64,
+    pub site: SiteId,
 }
 
-/// Some of the records of a chunk, in their order, and which they are.
-struct Reduced {
-    named: Named,
-    records: Box<[Record]>,
-}
-
-impl Reduced {
-    fn record(&self, place: usize) -> Option<Record> {
-        let (word, bit) = (place / 64, place % 64);
-        if self.named[word] >> bit & 1 == 0 {
-            return None;
-        }
-        let before = count(&self.named[..word]);
-        let here = (self.named[word] & ((1 << bit) - 1)).count_ones() as usize;
-        Some(self.records[before + here])
+impl Present {
+    /// May a strand use records of this chunk? Those that are half of all numbers away are old.
+    fn has_sites(&self, chunk: u64) -> bool {
+        (chunk.wrapping_sub(self.site.chunk()) & SITE_CHUNKS - 1) < SITE_CHUNKS / 2
     }
 }
 
-/// How many bits are set.
-fn count(bits: &[u64]) -> usize {
-    bits.iter().map(|word| word.count_ones() as usize).sum()
-}
-
-/// Calls `f` with the place of each bit that is set.
-fn each_place(named: &Named, mut f: impl FnMut(usize)) {
-    for (word, &bits) in named.iter().enumerate() {
-        let mut left = bits;
-        while left != 0 {
-            f(word * 64 + left.trailing_zeros() as usize);
-            left &= left - 1;
-        }
-    }
-}
-
-impl Kept {
-    fn bytes(&self) -> u64 {
-        match self {
-            Kept::All(_) => size_of::<Chunk>() as u64,
-            Kept::Some(kept) => (size_of::<Reduced>() + size_of_val::<[_]>(&kept.records)) as u64,
-        }
-    }
-
-    fn record(&self, place: usize) -> Option<Record> {
-        match self {
-            // SAFETY: the chunk lives while its slot's lock is held; a record is written before its number is published.
-            Kept::All(chunk) => Some(unsafe { *(&(**chunk).records)[place].get() }),
-            Kept::Some(kept) => kept.record(place),
-        }
-    }
-
-    /// Gives up the records for which there is no bit in `named`.
-    fn reduce(&mut self, named: &Named) {
-        let mut named = *named;
-        if let Kept::Some(kept) = self {
-            for (bits, there) in named.iter_mut().zip(kept.named) {
-                *bits &= there;
-            }
-            if named == kept.named {
-                return;
-            }
-        }
-        let mut records = Vec::with_capacity(count(&named));
-        match self {
-            Kept::Some(kept) => {
-                let mut next = 0;
-                each_place(&kept.named, |place| {
-                    if named[place / 64] >> (place % 64) & 1 != 0 {
-                        records.push(kept.records[next]);
-                    }
-                    next += 1;
-                });
-            }
-            Kept::All(_) => each_place(&named, |place| records.extend(self.record(place))),
-        }
-        *self = Kept::Some(Box::new(Reduced {
-            named,
-            records: records.into_boxed_slice(),
-        }));
-    }
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        if let Kept::All(chunk) = *self {
-            // SAFETY: made by `Chunk::new`; the owner has left it behind, and the slot's lock is held.
-            unsafe { std_alloc::alloc::dealloc(chunk.cast(), core::alloc::Layout::new::<Chunk>()) };
-        }
-    }
-}
+/// How many chunks of records there can be.
+const SITE_CHUNKS: u64 = 1 << (32 - CHUNK_BITS);
 
 /// A thread that had the slot, from its first number to before another one.
 #[derive(Clone, Copy)]
@@ -253,13 +115,51 @@ struct Owner {
     thread: ThreadId,
 }
 
-/// A bit for each number of a chunk: does a cell name it?
-pub type Named = [u64; CHUNK / 64];
+/// What is kept of a slot's numbers.
+struct Kept {
+    /// What each number stands for.
+    numbers: Chunks<SiteId>,
+    sites: Chunks<Record>,
+}
+
+impl Kept {
+    fn record(&self, seq: u64) -> Option<Record> {
+        match self.numbers.get(seq)? {
+            SiteId::NONE => Some(Record::LEARNED),
+            site => self.sites.get(site.0 as u64),
+        }
+    }
+
+    /// A bit for each record that a number stands for.
+    fn named_sites(&self) -> HashMap<u64, Named, Spread> {
+        let mut named: HashMap<u64, Named, Spread> = HashMap::with_hasher(Spread);
+        // Neighbours often are of one chunk.
+        let (mut last, mut bits) = (u64::MAX, [0; CHUNK / 64]);
+        self.numbers.each(|site| {
+            if site == SiteId::NONE {
+                return;
+            }
+            if site.chunk() != last {
+                if last != u64::MAX {
+                    named.insert(last, bits);
+                }
+                last = site.chunk();
+                bits = named.get(&last).copied().unwrap_or([0; CHUNK / 64]);
+            }
+            name_in(&mut bits, site.0 as u64);
+        });
+        if last != u64::MAX {
+            named.insert(last, bits);
+        }
+        named
+    }
+}
 
 /// The history of one slot.
 pub struct SlotHistory {
-    /// By the upper bits of the number.
-    chunks: Locked<BTreeMap<u64, Kept>>,
+    kept: Locked<Kept>,
+    /// The last record of the strand that had the slot before, or one that a strand made some chunks ago.
+    last_site: AtomicU32,
     /// Which thread has had which numbers, oldest first.
     owners: Locked<Vec<Owner>>,
     timeline: Timeline,
@@ -281,7 +181,11 @@ unsafe impl Send for SlotHistory {}
 impl SlotHistory {
     fn new() -> Self {
         SlotHistory {
-            chunks: Locked::new(BTreeMap::new()),
+            kept: Locked::new(Kept {
+                numbers: Chunks::new(),
+                sites: Chunks::new(),
+            }),
+            last_site: AtomicU32::new(0),
             owners: Locked::new(Vec::new()),
             timeline: Timeline::new(),
             has_both: AtomicBool::new(false),
@@ -292,46 +196,52 @@ impl SlotHistory {
     }
 
     /// The chunk for number `seq`, made if it is not there or was reduced; `bytes` grows by what that takes.
-    pub fn chunk_for(&self, seq: u64, bytes: &AtomicU64) -> *mut Chunk {
-        let mut chunks = self.chunks.lock();
-        let index = seq >> CHUNK_BITS;
-        if let Some(Kept::All(chunk)) = chunks.get(&index) {
-            return *chunk;
-        }
+    pub fn chunk_for(&self, seq: u64, bytes: &AtomicU64) -> *mut Chunk<SiteId> {
         if !self.ring_counted.swap(true, Ordering::Relaxed) {
             bytes.fetch_add(RING_BYTES, Ordering::Relaxed);
         }
-        let chunk = Chunk::new();
-        if !chunk.is_null() {
-            let new = Kept::All(chunk);
-            bytes.fetch_add(new.bytes(), Ordering::Relaxed);
-            if let Some(reduced) = chunks.insert(index, new) {
-                bytes.fetch_sub(reduced.bytes(), Ordering::Relaxed);
-                if let Kept::Some(kept) = &reduced {
-                    let mut records = kept.records.iter();
-                    each_place(&kept.named, |place| {
-                        if let Some(&record) = records.next() {
-                            // SAFETY: a fresh chunk that only the holder of the slot's lock can reach.
-                            unsafe { write_record(chunk, place as u64, record) };
-                        }
-                    });
-                }
-            }
-        }
-        chunk
+        self.kept.lock().numbers.whole(seq >> CHUNK_BITS, bytes)
     }
 
-    /// The upper bits of the numbers in the newest chunk.
-    pub fn newest(&self) -> u64 {
-        self.chunks.lock().keys().next_back().copied().unwrap_or(0)
+    /// The last record that a strand made which had the slot.
+    pub fn last_site(&self) -> SiteId {
+        SiteId(self.last_site.load(Ordering::Relaxed))
+    }
+
+    /// A strand that has, or had, the slot made this one last.
+    pub fn note_site(&self, last: SiteId) {
+        self.last_site.store(last.0, Ordering::Relaxed);
+    }
+
+    /// The chunk with the record after `last`, the same as that one's.
+    pub fn sites_after(&self, last: SiteId, bytes: &AtomicU64) -> *mut Chunk<Record> {
+        self.kept.lock().sites.whole(last.next().chunk(), bytes)
+    }
+
+    /// A chunk for the records after `last`, another than that one's, and the number before the first of them.
+    pub fn more_sites(&self, last: SiteId, bytes: &AtomicU64) -> (SiteId, *mut Chunk<Record>) {
+        let mut kept = self.kept.lock();
+        let mut chunk = last.next().chunk();
+        while kept.sites.has(chunk) {
+            chunk = (chunk + 1) % SITE_CHUNKS;
+        }
+        let first = (chunk << CHUNK_BITS) as u32;
+        // Number 0 is none.
+        let before = if first == 0 { 0 } else { first - 1 };
+        (SiteId(before), kept.sites.whole(chunk, bytes))
+    }
+
+    /// From where on a strand may use what is here that begins now.
+    pub fn present(&self) -> Present {
+        Present {
+            chunk: self.kept.lock().numbers.newest(),
+            site: self.last_site(),
+        }
     }
 
     /// What `seq` stands for; none if it was given up.
     pub fn record(&self, seq: u64) -> Option<Record> {
-        self.chunks
-            .lock()
-            .get(&(seq >> CHUNK_BITS))?
-            .record(seq as usize % CHUNK)
+        self.kept.lock().record(seq)
     }
 
     /// A number that stands for two is about to be used.
@@ -349,18 +259,14 @@ impl SlotHistory {
 
     /// Calls `f` with the parts of each number of a chunk that has a bit in `named` and stands for two, the highest first.
     pub fn each_two(&self, chunk: u64, named: &mut Named, mut f: impl FnMut(&mut Named, [u64; 2])) {
-        let chunks = self.chunks.lock();
-        let Some(kept) = chunks.get(&chunk) else {
-            return;
-        };
+        let kept = self.kept.lock();
         for word in (0..CHUNK / 64).rev() {
             for bit in (0..64).rev() {
                 if named[word] >> bit & 1 == 0 {
                     continue;
                 }
-                let place = word * 64 + bit;
-                let seq = chunk << CHUNK_BITS | place as u64;
-                let two = kept.record(place).and_then(|record| record.place.two(seq));
+                let seq = chunk << CHUNK_BITS | (word * 64 + bit) as u64;
+                let two = kept.record(seq).and_then(|record| record.place.two(seq));
                 if let Some((first, _, second)) = two {
                     f(named, [first, second]);
                 }
@@ -410,56 +316,35 @@ impl SlotHistory {
         (seq < owner.end).then_some(owner)
     }
 
-    /// Gives up the records below chunk `from` that have no bit in `named`. The bytes that this frees.
-    ///
-    /// `from` is above all chunks only if no strand has the slot, and none can get it meanwhile.
-    pub fn collect(&self, from: u64, named: impl Fn(u64) -> Option<Named>) -> u64 {
-        let mut chunks = self.chunks.lock();
-        let mut freed = 0;
-        chunks.retain(|&index, kept| {
-            if index >= from {
-                return true;
-            }
-            freed += kept.bytes();
-            let Some(named) = named(index) else {
-                return false;
-            };
-            kept.reduce(&named);
-            freed -= kept.bytes().min(freed);
-            true
-        });
-        // Who has no record left is not asked for, unless he is the one who goes on here.
+    /// Gives up the numbers that have no bit in `named`, and the records that no number stands for any more. A strand may
+    /// still name what is `present`; none only if no strand has the slot, and none can get it meanwhile. The bytes that
+    /// this frees.
+    pub fn collect(&self, present: Option<Present>, named: impl Fn(u64) -> Option<Named>) -> u64 {
+        let mut kept = self.kept.lock();
+        let whole = |chunk| present.is_some_and(|present| chunk >= present.chunk);
+        let mut freed = kept.numbers.reduce(whole, named);
+        let sites = kept.named_sites();
+        let whole = |chunk| present.is_some_and(|present| present.has_sites(chunk));
+        freed += kept.sites.reduce(whole, |chunk| sites.get(&chunk).copied());
+        // Who has no number left is not asked for, unless he is the one who goes on here.
         self.owners.lock().retain(|owner| {
-            (owner.end == u64::MAX && from != u64::MAX) || any_kept(&chunks, owner.first, owner.end)
+            (owner.end == u64::MAX && present.is_some())
+                || kept.numbers.any_within(owner.first, owner.end)
         });
         freed
     }
 
     /// Calls `f` for each pair of calls and locks that a record has which is kept, and `who` for each thread that has some.
     pub fn each_kept(&self, mut f: impl FnMut(StackId, LockSetId), mut who: impl FnMut(ThreadId)) {
-        let chunks = self.chunks.lock();
         // Neighbours often have the same.
         let mut last = (StackId(0), LockSetId(0));
-        let mut look = |record: Record| {
+        self.kept.lock().sites.each(|record| {
             let has = (record.caller, record.locks);
             if has != last {
                 f(record.caller, record.locks);
                 last = has;
             }
-        };
-        for kept in chunks.values() {
-            match kept {
-                Kept::Some(kept) => kept.records.iter().for_each(|&record| look(record)),
-                Kept::All(chunk) => {
-                    // SAFETY: the chunk lives while its slot's lock is held.
-                    for record in unsafe { &(**chunk).records } {
-                        // SAFETY: a record that is being written is of a present step, whose strand is asked itself.
-                        look(unsafe { *record.get() });
-                    }
-                }
-            }
-        }
-        drop(chunks);
+        });
         let owners = self.owners.lock();
         owners.iter().for_each(|owner| who(owner.thread));
     }
@@ -498,38 +383,12 @@ impl SlotHistory {
     pub unsafe fn after_fork(&self) {
         // SAFETY: by the contract.
         unsafe {
-            self.chunks.force_unlock();
+            self.kept.force_unlock();
             self.owners.force_unlock();
             self.timeline.after_fork();
         }
         self.at_work.end();
     }
-}
-
-/// Is a record of a number in `[first, end)` kept?
-fn any_kept(chunks: &BTreeMap<u64, Kept>, first: u64, end: u64) -> bool {
-    let mut range = chunks.range(first >> CHUNK_BITS..=(end - 1) >> CHUNK_BITS);
-    range.any(|(&index, kept)| match kept {
-        Kept::All(_) => true,
-        Kept::Some(kept) => {
-            let mut any = false;
-            each_place(&kept.named, |place| {
-                let seq = index << CHUNK_BITS | place as u64;
-                any |= (first..end).contains(&seq);
-            });
-            any
-        }
-    })
-}
-
-/// Writes the record of `seq` into its chunk.
-///
-/// # Safety
-/// Only the strand that owns the slot may call it, with the chunk that belongs to `seq`, before `seq` is published.
-#[inline(always)]
-pub unsafe fn write_record(chunk: *mut Chunk, seq: u64, record: Record) {
-    // SAFETY: by the contract nobody else reads or writes this record now.
-    unsafe { *(&(*chunk).records)[seq as usize % CHUNK].get() = record };
 }
 
 /// Slots there can be: 16 bits of a cell's word.

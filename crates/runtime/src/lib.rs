@@ -48,6 +48,7 @@ pub mod runtime;
 pub mod settle;
 pub mod shadow;
 pub mod signal_state;
+mod spread;
 pub mod strand;
 pub mod stream;
 pub mod sync;

@@ -21,10 +21,10 @@ use deadheat_detect::entry::{LIST, LOCK, PLAIN, SEQ_SHIFT, SLOT_SHIFT, WHAT, WRI
 use crate::access;
 use crate::cell::{ADDRESS_UNIT, Cell, PART_SHIFT, TABLE, VERSION_SHIFT};
 use crate::clock::Clock;
-use crate::history::{CHUNK, Place, SIZE_SHIFT};
+use crate::history::{CHUNK, Place, SIZE_SHIFT, SiteId};
 use crate::pages::{OWNERS_BYTES, PAGE_BITS, PAGES, SHARED};
 use crate::runtime::RT;
-use crate::strand::{OTHER_SITE, Strand};
+use crate::strand::{Strand, sites};
 
 /// The rest, not in assembler.
 ///
@@ -59,17 +59,17 @@ macro_rules! number {
          shr ecx, 8
          xor ecx, r9d
          xor ecx, r11d
-         movzx ecx, cl
+         and ecx, dword ptr [rdx + {last_pair}]
          shl ecx, 6
-         lea rcx, [rdx + rcx + {sites}]
+         add rcx, qword ptr [rdx + {pairs}]
          mov qword ptr [r8], rdi
          cmp qword ptr [rcx], r9
          jne 70f
-         cmp dword ptr [rcx + 8], r11d
+         cmp dword ptr [rcx + {site_caller}], r11d
          jne 70f
-         mov r10, qword ptr [rcx + 16]
+         mov r10, qword ptr [rcx + {site_stamp}]
          cmp r10, qword ptr [rdx + {sites_from}]
-         jb 70f
+         jb 73f
       71:
          mov r9, r10
         "
@@ -265,7 +265,8 @@ macro_rules! put_shared {
     };
 }
 
-/// At 60 all is done, at 70 the number is not in the first half of its pair of sites, at 80 and 90 the rest is for
+/// At 60 all is done, at 70 the number is not in the first half of its pair of sites, at 73 it is of an earlier
+/// step there, at 80 and 90 the rest is for
 /// [`unsettled`].
 macro_rules! tail {
     () => {
@@ -277,42 +278,83 @@ macro_rules! tail {
       65:
          mov rdi, rdx
          jmp {deliver}
+      73:
+         mov r10d, dword ptr [rdx + {locks}]
+         cmp dword ptr [rcx + {site_locks}], r10d
+         je 74f
       70:
          xor rcx, {other_site}
          cmp qword ptr [rcx], r9
          jne 72f
-         cmp dword ptr [rcx + 8], r11d
+         cmp dword ptr [rcx + {site_caller}], r11d
          jne 72f
-         mov r10, qword ptr [rcx + 16]
+         mov r10, qword ptr [rcx + {site_stamp}]
          cmp r10, qword ptr [rdx + {sites_from}]
          jae 71b
-      72:
-         mov r10, qword ptr [rdx + {seq}]
-         inc r10
-         test r10d, {chunk_mask}
+         mov r10d, dword ptr [rdx + {locks}]
+         cmp dword ptr [rcx + {site_locks}], r10d
+         jne 72f
+      74:
+         mov rdi, qword ptr [rdx + {seq}]
+         inc rdi
+         test edi, {chunk_mask}
          jz 80f
          cmp qword ptr [rdx + {sites_from}], -1
          je 80f
-         mov qword ptr [rdx + {seq}], r10
-         movaps xmm0, xmmword ptr [rcx - {other_site}]
-         mov rdi, qword ptr [rcx - {other_site} + 16]
-         movaps xmmword ptr [rcx], xmm0
-         mov qword ptr [rcx + 16], rdi
-         mov qword ptr [rcx - {other_site}], r9
-         mov dword ptr [rcx - {other_site} + 8], r11d
-         mov edi, r10d
-         and edi, {chunk_mask}
-         shl edi, 4
-         add rdi, qword ptr [rdx + {chunk}]
-         mov qword ptr [rdi], r9
-         mov dword ptr [rdi + 8], r11d
-         mov r9d, dword ptr [rdx + {locks}]
-         mov dword ptr [rdi + 12], r9d
-         shl r10, {seq_shift}
-         or r10, qword ptr [rdx + {slot_stamp}]
-         mov qword ptr [rcx - {other_site} + 16], r10
+         mov r10d, dword ptr [rdx + {site}]
+         sub r10d, dword ptr [rcx + {site_id}]
+         cmp r10d, {reused}
+         jae 77f
+         mov r10d, dword ptr [rcx + {site_id}]
+      75:
+         mov qword ptr [rdx + {seq}], rdi
+         mov r9d, edi
+         and r9d, {chunk_mask}
+         shl r9d, 2
+         add r9, qword ptr [rdx + {chunk}]
+         mov dword ptr [r9], r10d
+         shl rdi, {seq_shift}
+         or rdi, qword ptr [rdx + {slot_stamp}]
+         mov qword ptr [rcx + {site_stamp}], rdi
+         mov r10, rdi
          mov rdi, qword ptr [r8]
          jmp 71b
+      72:
+         mov rdi, qword ptr [rdx + {seq}]
+         inc rdi
+         test edi, {chunk_mask}
+         jz 80f
+         cmp qword ptr [rdx + {sites_from}], -1
+         je 80f
+         mov r10d, dword ptr [rdx + {site}]
+         inc r10d
+         test r10d, {chunk_mask}
+         jz 80f
+         movaps xmm0, xmmword ptr [rcx - {other_site}]
+         movaps xmm1, xmmword ptr [rcx - {other_site} + 16]
+         movaps xmmword ptr [rcx], xmm0
+         movaps xmmword ptr [rcx + 16], xmm1
+         sub rcx, {other_site}
+      76:
+         mov dword ptr [rdx + {site}], r10d
+         mov qword ptr [rcx], r9
+         mov dword ptr [rcx + {site_caller}], r11d
+         mov dword ptr [rcx + {site_id}], r10d
+         and r10d, {chunk_mask}
+         shl r10d, 4
+         add r10, qword ptr [rdx + {site_chunk}]
+         mov qword ptr [r10], r9
+         mov dword ptr [r10 + 8], r11d
+         mov r11d, dword ptr [rdx + {locks}]
+         mov dword ptr [r10 + 12], r11d
+         mov dword ptr [rcx + {site_locks}], r11d
+         mov r10d, dword ptr [rcx + {site_id}]
+         jmp 75b
+      77:
+         mov r10d, dword ptr [rdx + {site}]
+         inc r10d
+         test r10d, {chunk_mask}
+         jnz 76b
       80:
          mov rdi, qword ptr [r8]
          mov qword ptr [r8], 0
@@ -355,7 +397,8 @@ macro_rules! settle {
                 frames_top = const offset_of!(Strand, frames_top),
                 frames_known = const offset_of!(Strand, frames_known),
                 at_work = const offset_of!(Strand, at_work),
-                sites = const offset_of!(Strand, sites),
+                pairs = const offset_of!(Strand, sites) + sites::PAIRS,
+                last_pair = const offset_of!(Strand, sites) + sites::LAST_PAIR,
                 sites_from = const offset_of!(Strand, sites_from),
                 owner_name = const offset_of!(Strand, owner_name),
                 clock = const offset_of!(Strand, clock) + Clock::WORDS,
@@ -364,6 +407,13 @@ macro_rules! settle {
                 seq = const offset_of!(Strand, seq),
                 chunk = const offset_of!(Strand, chunk),
                 locks = const offset_of!(Strand, locks),
+                site = const offset_of!(Strand, site),
+                site_chunk = const offset_of!(Strand, site_chunk),
+                site_caller = const sites::CALLER,
+                site_locks = const sites::LOCKS,
+                site_stamp = const sites::STAMP,
+                site_id = const sites::ID,
+                reused = const SiteId::REUSED,
                 slot_stamp = const offset_of!(Strand, slot_stamp),
                 page_shift = const PAGE_BITS - 1,
                 page_mask = const (PAGES - 1) * 2,
@@ -380,7 +430,7 @@ macro_rules! settle {
                 slot_shift = const SLOT_SHIFT,
                 seq_shift = const SEQ_SHIFT,
                 chunk_mask = const CHUNK - 1,
-                other_site = const OTHER_SITE,
+                other_site = const sites::OTHER,
                 what = const WHAT,
                 write = const WRITE,
                 kind = const PLAIN | WRITE,

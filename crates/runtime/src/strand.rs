@@ -13,7 +13,7 @@ use crate::callstack::{self, CALLS, Call, Frame};
 use crate::cell::{Memo, Races, Step};
 use crate::clock::Clock;
 use crate::floor::Floor;
-use crate::history::{self, CHUNK, Chunk, Place, Record, SlotHistory, Touch};
+use crate::history::{CHUNK, Chunk, Place, Record, SiteId, SlotHistory};
 use crate::intern::{LockSetId, StackId};
 use crate::pages::{self, AtWork};
 use crate::record::{self, Recorder};
@@ -25,8 +25,10 @@ use crate::threads::ThreadId;
 
 mod holding;
 mod roots;
+pub(crate) mod sites;
 
 use self::holding::{LOCK_STEPS, Latest, LockStep, NO_LOCK_STEP};
+use self::sites::Sites;
 
 /// Bits of [`Strand::pending`].
 pub const PENDING_SIGNAL: u32 = 1;
@@ -39,25 +41,7 @@ pub const HELD: usize = 16;
 pub const READ_LISTS: usize = 32;
 pub const READ_LISTS_SHIFT: u32 = 14;
 
-const SITES: usize = 512;
 const VARS: usize = 64;
-
-/// A place that this step has used already with the locks held now, and the [`entry::stamp`] of its number.
-#[derive(Clone, Copy)]
-#[repr(C, align(32))]
-pub(crate) struct Site {
-    pub place: Place,
-    pub caller: StackId,
-    pub stamp: u64,
-}
-
-/// Places that share a pair of sites by [`Strand::site_index`] find their site in either half of it.
-#[repr(align(64))]
-pub(crate) struct Sites(pub [Site; SITES]);
-
-/// The two halves of a pair of sites are that far apart.
-pub(crate) const OTHER_SITE: usize = size_of::<Site>();
-const _: () = assert!(OTHER_SITE == 32);
 
 /// What one thread has done so far.
 #[repr(C, align(64))]
@@ -120,7 +104,11 @@ pub struct Strand {
     /// What relaxed loads saw, for a later acquire fence.
     pub acquirable: Clock,
     pub history: Option<&'static SlotHistory>,
-    pub(crate) chunk: *mut Chunk,
+    /// Where the next numbers are written down.
+    pub(crate) chunk: *mut Chunk<SiteId>,
+    /// The last record made, and where the next ones are.
+    pub(crate) site: SiteId,
+    pub(crate) site_chunk: *mut Chunk<Record>,
     pub(crate) sites: Sites,
     pub(crate) calls: [Call; CALLS],
     /// The call stacks asked for last: somebody further up may hold one while he waits.
@@ -172,11 +160,6 @@ const _: () = {
     assert!(core::mem::offset_of!(Strand, read_lists) == 56);
 };
 
-const NO_SITE: Site = Site {
-    place: Place(0),
-    caller: StackId(0),
-    stamp: 0,
-};
 /// Where nobody works.
 static NOWHERE: AtWork = AtWork::new();
 
@@ -220,7 +203,9 @@ impl Strand {
             acquirable: Clock::new(),
             history: None,
             chunk: core::ptr::null_mut(),
-            sites: Sites([NO_SITE; SITES]),
+            site: SiteId::NONE,
+            site_chunk: core::ptr::null_mut(),
+            sites: Sites::nobodys(),
             calls: [Call::NONE; CALLS],
             held: [StackId(0); HELD],
             held_next: 0,
@@ -276,6 +261,11 @@ impl Strand {
         strand.learned_at = seq;
         if !(seq + 1).is_multiple_of(CHUNK as u64) {
             strand.chunk = history.chunk_for(seq + 1, &rt.histories.bytes);
+        }
+        strand.sites = Sites::new();
+        strand.site = history.last_site();
+        if !strand.site.ends_chunk() {
+            strand.site_chunk = history.sites_after(strand.site, &rt.histories.bytes);
         }
         // A slot that had another owner: what this strand publishes must not pass for what that one published.
         strand.learned(rt);
@@ -374,33 +364,11 @@ impl Strand {
         }
     }
 
-    /// The first of the two sites where the place may be.
-    #[inline(always)]
-    fn site_index(place: Place, caller: StackId) -> usize {
-        (place.0 as u32 ^ (place.0 >> 8) as u32 ^ caller.0) as usize * 2 % SITES
-    }
-
     /// The stamp of the number of this place in the present step, if it has one.
     #[inline(always)]
     pub fn known_number(&self, place: Place, caller: StackId) -> Option<u64> {
-        let index = Self::site_index(place, caller);
-        let known = |site: &Site| {
-            (site.place == place && site.caller == caller && site.stamp >= self.sites_from)
-                .then_some(site.stamp)
-        };
-        known(&self.sites.0[index]).or_else(|| known(&self.sites.0[index + 1]))
-    }
-
-    /// Remembers where the place has its number; of the two that were there the one that came later stays.
-    #[inline(always)]
-    fn note_site(&mut self, place: Place, caller: StackId, stamp: u64) {
-        let index = Self::site_index(place, caller);
-        self.sites.0[index + 1] = self.sites.0[index];
-        self.sites.0[index] = Site {
-            place,
-            caller,
-            stamp,
-        };
+        let stamp = self.sites.newest_stamp(place, caller);
+        (stamp >= self.sites_from).then_some(stamp)
     }
 
     /// A new number for this place, if that needs no new chunk of history: its stamp.
@@ -410,35 +378,58 @@ impl Strand {
         if seq.is_multiple_of(CHUNK as u64) || self.sites_from == u64::MAX {
             return None;
         }
-        let record = Record {
+        let record = self.record_of(place, caller);
+        if self.sites.recent(&record, self.site).is_none() && self.site.ends_chunk() {
+            return None;
+        }
+        self.seq = seq;
+        Some(self.number_record(record, seq))
+    }
+
+    #[inline(always)]
+    fn record_of(&self, place: Place, caller: StackId) -> Record {
+        Record {
             place,
             caller,
             locks: self.locks,
+        }
+    }
+
+    /// `seq` stands for this record from now on: its stamp. The strand must have used the record lately, or there must be
+    /// room for it.
+    #[inline(always)]
+    fn number_record(&mut self, record: Record, seq: u64) -> u64 {
+        let id = match self.sites.recent(&record, self.site) {
+            Some(id) => id,
+            None => {
+                self.site = self.site.next();
+                // SAFETY: the chunk is the one of this record, which no number stands for yet.
+                unsafe { Chunk::write(self.site_chunk, self.site.0 as u64, record) };
+                self.site
+            }
         };
         // SAFETY: the chunk is the one of `seq`, which is published only by a cell written after this.
-        unsafe { history::write_record(self.chunk, seq, record) };
-        self.seq = seq;
+        unsafe { Chunk::write(self.chunk, seq, id) };
         let stamp = entry::stamp(self.slot, seq);
-        self.note_site(place, caller, stamp);
-        Some(stamp)
+        self.sites.note(&record, id, stamp);
+        stamp
     }
 
     #[inline(never)]
     fn new_number(&mut self, rt: &Runtime, place: Place, caller: StackId) -> u64 {
-        let seq = self.append(
-            rt,
-            Record {
-                place,
-                caller,
-                locks: self.locks,
-            },
-        );
-        self.note_site(place, caller, entry::stamp(self.slot, seq));
+        let seq = self.next_seq(rt);
+        let record = self.record_of(place, caller);
+        let full = self.site.ends_chunk() || self.site_chunk.is_null();
+        if full && self.sites.recent(&record, self.site).is_none() {
+            self.next_sites(rt);
+        }
+        self.number_record(record, seq);
         seq
     }
 
+    /// The next number, with room to write down what it stands for.
     #[inline(always)]
-    fn append(&mut self, rt: &Runtime, record: Record) -> u64 {
+    fn next_seq(&mut self, rt: &Runtime) -> u64 {
         let seq = self.seq + 1;
         if seq.is_multiple_of(CHUNK as u64) || self.chunk.is_null() {
             self.next_chunk(rt, seq);
@@ -446,10 +437,29 @@ impl Strand {
         if seq >= SEQ_MAX {
             sys::die("a thread made more than 68 thousand million recorded accesses");
         }
-        // SAFETY: the chunk is the one of `seq`, which is published only by a cell written after this.
-        unsafe { history::write_record(self.chunk, seq, record) };
         self.seq = seq;
         seq
+    }
+
+    /// Another chunk for records.
+    #[cold]
+    fn next_sites(&mut self, rt: &Runtime) {
+        let before = self.site;
+        if !self.site_chunk.is_null() {
+            // It has filled a chunk.
+            self.sites.grow();
+        }
+        if let Some(history) = self.history {
+            (self.site, self.site_chunk) = history.more_sites(before, &rt.histories.bytes);
+            history.note_site(self.site);
+        }
+        if self.site_chunk.is_null() {
+            sys::die("no memory left for the history of accesses");
+        }
+        if self.site.0 < before.0 {
+            // They begin again: what is known by its number may be another one soon.
+            self.sites.forget();
+        }
     }
 
     #[cold]
@@ -468,12 +478,10 @@ impl Strand {
 
     /// The strand took over knowledge from elsewhere: from here on its numbers stand for more.
     pub fn learned(&mut self, rt: &Runtime) {
-        let record = Record {
-            place: Place::new(0, Touch::Learned, 0),
-            caller: StackId(0),
-            locks: LockSetId(0),
-        };
-        self.learned_at = self.append(rt, record);
+        let seq = self.next_seq(rt);
+        // SAFETY: the chunk is the one of `seq`, which is published only after this.
+        unsafe { Chunk::write(self.chunk, seq, SiteId::NONE) };
+        self.learned_at = seq;
     }
 
     /// The clock that a release publishes now.

@@ -335,6 +335,9 @@ impl Threads {
         let told = strand.told();
         let end = strand.published().clone();
         let (id, slot, seq) = (strand.thread, strand.slot, strand.seq);
+        if let Some(history) = strand.history {
+            history.note_site(strand.site);
+        }
         let joinable = self.with(id, |t| {
             t.life = Life::Finished;
             t.strand = core::ptr::null_mut();
