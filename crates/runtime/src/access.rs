@@ -220,8 +220,38 @@ unsafe fn settle_as(s: &mut Strand, addr: usize, cell: *mut Cell, need: u64, sta
     }
 }
 
+/// What is left of [`unsettled`] when the cell, in a page that the strand owns and where it says to be at work, has no room for
+/// the access, unless it can be joined with one of the same step and kind to other bytes.
+///
+/// # Safety
+/// As for [`unsettled`].
+pub unsafe fn join_own(
+    rt: &Runtime,
+    s: &mut Strand,
+    addr: usize,
+    cell: *mut Cell,
+    need: u64,
+    place: Place,
+    stamp: u64,
+) {
+    // SAFETY: by the contract.
+    let done = unsafe {
+        cell::settle_both(cell, Right::Owner, s, stamp, need)
+            || cell::settle_own(cell, &s.step(), stamp, need)
+    };
+    s.at_work.end();
+    if s.signals_wait() {
+        deliver(s);
+    }
+    if !done {
+        // SAFETY: by the contract.
+        unsafe { unsettled_slowly(rt, s, addr, cell, need, place) };
+    }
+}
+
+/// Gives numbers to the calls that the strand is in.
 #[inline(never)]
-fn name_frames(rt: &Runtime, s: &mut Strand) {
+pub fn name_frames(rt: &Runtime, s: &mut Strand) {
     s.enter();
     s.stack(rt);
     leave(s);

@@ -16,10 +16,10 @@
 use core::arch::naked_asm;
 use core::mem::offset_of;
 
-use deadheat_detect::entry::{LIST, LOCK, PLAIN, SEQ_SHIFT, SLOT_SHIFT, WHAT, WRITE};
+use deadheat_detect::entry::{LIST, LOCK, MASK, PLAIN, SEQ_SHIFT, SLOT_SHIFT, WHAT, WRITE};
 
 use crate::access;
-use crate::cell::{ADDRESS_UNIT, Cell, PART_SHIFT, TABLE, VERSION_SHIFT};
+use crate::cell::{ADDRESS_UNIT, Cell, PART_SHIFT, SOLE, TABLE, VERSION_SHIFT};
 use crate::clock::Clock;
 use crate::history::{CHUNK, Place, SIZE_SHIFT, SiteId};
 use crate::pages::{OWNERS_BYTES, PAGE_BITS, PAGES, SHARED};
@@ -41,6 +41,38 @@ pub unsafe extern "C" fn unsettled(
     unsafe { access::unsettled(&RT, s, addr, cell, need, place) };
 }
 
+/// The cell, in a page of the strand, has no room for the access, unless it can be joined with another one. Its number is
+/// in `new`, and the strand says that it is at work there.
+///
+/// # Safety
+/// As for [`access::unsettled`].
+unsafe extern "C" fn both(
+    addr: usize,
+    need: u64,
+    s: &mut Strand,
+    cell: *mut Cell,
+    place: Place,
+    new: u64,
+) {
+    // SAFETY: the hook got strand and cell where everybody gets them, and found the page to be the strand's.
+    unsafe {
+        access::join_own(
+            s.runtime.unwrap_or(&RT),
+            s,
+            addr,
+            cell,
+            need,
+            place,
+            new & !WHAT,
+        )
+    };
+}
+
+/// Gives numbers to the calls that the strand is in.
+extern "C" fn name_frames(s: &mut Strand) {
+    access::name_frames(s.runtime.unwrap_or(&RT), s);
+}
+
 /// Delivers signals that arrived while the strand was at work.
 extern "C" fn deliver(s: &mut Strand) {
     access::deliver_waiting(s);
@@ -50,9 +82,10 @@ extern "C" fn deliver(s: &mut Strand) {
 macro_rules! number {
     () => {
         "mov rcx, qword ptr [rdx + {frames_top}]
-         mov qword ptr [rsp - 8], r9
          cmp rcx, qword ptr [rdx + {frames_known}]
          jne 90f
+      91:
+         mov qword ptr [rsp - 8], r9
          mov r11d, dword ptr [rcx - 8]
          mov r8, qword ptr [rdx + {at_work}]
          mov ecx, r9d
@@ -156,12 +189,14 @@ macro_rules! words {
     };
 }
 
-/// Puts r9 into the parts of the cell's table that the access is, if it is whole ones and all that was done to them
+/// Puts r9 into the parts of the cell's table that the access is, if it is whole ones but not all, and all that was done to them
 /// happened before (`table::settle_table`); else goes to 89, with nothing changed.
 macro_rules! into_table {
     () => {
         concat!(
-            "mov r11, r10
+            "cmp esi, {whole}
+             je 89f
+             mov r11, r10
              shl r11, {no_version}
              shr r11, {no_version} + {seq_shift}
              shl r11, {address_unit}
@@ -185,6 +220,13 @@ macro_rules! into_table {
              shl edi, 4
              lea r10, [r11 + rdi]
              mov qword ptr [rsp - 16], r11
+             mov rdi, qword ptr [rax]
+             test edi, {sole}
+             jz 50f
+             mov rcx, qword ptr [rax + 8]
+             xor rcx, r9
+             shr rcx, {slot_shift}
+             jz 54f
           50:\n",
             into_table!("r11"),
             into_table!("r11 + 8"),
@@ -192,6 +234,8 @@ macro_rules! into_table {
              cmp r11, r10
              jne 50b
              mov r11, qword ptr [rsp - 16]
+             and qword ptr [rax], -{sole} - 1
+          54:
              or r9, rsi
              test esi, {write}
              jz 52f
@@ -237,6 +281,8 @@ macro_rules! put_own {
          mov qword ptr [rax], r10
          mov qword ptr [rax + 8], r11
          jmp 60f
+      88:
+         jmp 81f
       89:
          jmp 80f
       62:
@@ -258,6 +304,7 @@ macro_rules! put_shared {
          mov qword ptr [rax + 8], r11
          mov qword ptr [rax], r10
          jmp 60b
+      88:
       89:
          mov qword ptr [rax], r10
          jmp 80b
@@ -265,8 +312,8 @@ macro_rules! put_shared {
     };
 }
 
-/// At 60 all is done, at 70 the number is not in the first half of its pair of sites, at 73 it is of an earlier
-/// step there, at 80 and 90 the rest is for
+/// At 60 all is done, at 81 an entry of the page's owner may be joined with one of the same step, at 70 the number is not in the first half of its pair of sites, at 73 it is of an earlier
+/// step there, at 90 the calls have no number yet, at 80 and 92 the rest is for
 /// [`unsettled`].
 macro_rules! tail {
     () => {
@@ -358,9 +405,34 @@ macro_rules! tail {
       80:
          mov rdi, qword ptr [r8]
          mov qword ptr [r8], 0
-      90:
+         mov r9, qword ptr [rsp - 8]
+         jmp 92f
+      81:
          mov rcx, rax
+         mov rdi, qword ptr [r8]
          mov r8, qword ptr [rsp - 8]
+         jmp {both}
+      90:
+         sub rsp, 56
+         mov qword ptr [rsp], rdi
+         mov qword ptr [rsp + 8], rsi
+         mov qword ptr [rsp + 16], rdx
+         mov qword ptr [rsp + 24], rax
+         mov qword ptr [rsp + 32], r9
+         mov rdi, rdx
+         call {name_frames}
+         mov rdi, qword ptr [rsp]
+         mov rsi, qword ptr [rsp + 8]
+         mov rdx, qword ptr [rsp + 16]
+         mov rax, qword ptr [rsp + 24]
+         mov r9, qword ptr [rsp + 32]
+         add rsp, 56
+         mov rcx, qword ptr [rdx + {frames_top}]
+         cmp rcx, qword ptr [rdx + {frames_known}]
+         je 91b
+      92:
+         mov rcx, rax
+         mov r8, r9
          jmp {unsettled}
         "
     };
@@ -393,7 +465,7 @@ macro_rules! settle {
                 own!(),
                 $body,
                 // Each way uses some of them.
-                "# {list} {table} {no_version} {address_unit} {part_shift} {size_shift} {what} {write} {kind}",
+                "# {list} {table} {sole} {whole} {no_version} {address_unit} {part_shift} {size_shift} {what} {write} {kind}",
                 frames_top = const offset_of!(Strand, frames_top),
                 frames_known = const offset_of!(Strand, frames_known),
                 at_work = const offset_of!(Strand, at_work),
@@ -423,6 +495,8 @@ macro_rules! settle {
                 list = const LIST,
                 lock = const LOCK,
                 table = const TABLE,
+                sole = const SOLE,
+                whole = const MASK | PLAIN | WRITE,
                 no_version = const 64 - VERSION_SHIFT,
                 address_unit = const ADDRESS_UNIT,
                 part_shift = const PART_SHIFT,
@@ -435,6 +509,8 @@ macro_rules! settle {
                 write = const WRITE,
                 kind = const PLAIN | WRITE,
                 deliver = sym deliver,
+                both = sym both,
+                name_frames = sym name_frames,
                 unsettled = sym $rest,
             )
         }
@@ -540,7 +616,7 @@ settle! {
      mov ecx, r10d
      xor ecx, esi
      test ecx, {kind}
-     jz 89f
+     jz 88f
   58:
      test esi, {write}
      jz 50f
@@ -552,7 +628,7 @@ settle! {
      jmp 62f
   51:
      test r10d, ecx
-     jnz 89f
+     jnz 88f
      mov rcx, r11
      sub rcx, qword ptr [rdx]
      cmp rcx, qword ptr [rdx + 8]
@@ -560,7 +636,7 @@ settle! {
      mov ecx, r11d
      xor ecx, esi
      test ecx, {kind}
-     jz 89f
+     jz 88f
   59:
      test esi, {write}
      jz 55f

@@ -31,7 +31,7 @@ pub use self::look::{
 };
 pub use self::memo::{Memo, Words};
 pub use self::quick::{settle_own, settle_run, settle_shared};
-pub use self::table::{ADDRESS_UNIT, PART_SHIFT, TABLE, VERSION_SHIFT, settle_table};
+pub use self::table::{ADDRESS_UNIT, PART_SHIFT, SOLE, TABLE, VERSION_SHIFT, settle_table};
 use crate::clock::Clock;
 use crate::sys;
 
@@ -480,7 +480,7 @@ fn record_in_table(
         if right == Right::Locker || after != first {
             cell.first.store(after, Ordering::Release);
         }
-        if after != first {
+        if !table::is_same(first, after) {
             table::free(first);
         }
     }

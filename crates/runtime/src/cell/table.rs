@@ -6,9 +6,12 @@
 //! knows of those before; when one does not, or is atomic, the cell goes back to a list.
 //!
 //! ```text
-//!   first word of the cell   | parts 2 | version 8 |  address / 32  42 | list | - | - | plain |    0    |
+//!   first word of the cell   | parts 2 | version 8 |  address / 32  42 | list | - | sole | plain |    0    |
 //!   table                    | write | read | write | read | ...        2, 4 or 8 parts
 //! ```
+//!
+//! If *sole* is set, all that the table holds is of the slot that the cell's second word, the last access, is of: that one knows of all of
+//! it without looking. A write of all bytes makes the table needless.
 //!
 //! Parts are of 4, 2 or 1 bytes, as large as the accesses allow. A word is the whole access, so its mask may have bytes of
 //! other parts; which of them it still stands for is told by where it is.
@@ -32,6 +35,8 @@ use crate::sys;
 /// Set in a cell's first word, together with [`LIST`], if it names a table.
 pub const TABLE: u64 = PLAIN;
 const NAMES_TABLE: u64 = LIST | TABLE;
+/// Set in such a word if all that the table holds is of one slot.
+pub const SOLE: u64 = WRITE;
 
 /// Where the size of the parts and the version are in the first word.
 pub const PART_SHIFT: u32 = 62;
@@ -173,21 +178,51 @@ pub unsafe fn settle_table(
         Right::Owner => cell.first.load(Ordering::Relaxed),
         Right::Locker => lock(cell),
     };
-    let done = first & LOCK == 0
-        && named_by(first)
+    let new = stamp | need;
+    let mut after = first;
+    let mut done = false;
+    if first & LOCK == 0 && named_by(first) {
+        let sole = is_sole(cell, first, new);
         // SAFETY: just asked.
-        && settle(unsafe { Table::of(first) }, |word| clock.covers_word(word), stamp | need);
-    if done {
-        cell.second.store(stamp | need, Ordering::Release);
+        done = settle(
+            unsafe { Table::of(first) },
+            sole,
+            |word| clock.covers_word(word),
+            new,
+        );
+        if done {
+            let whole = new & WHOLE == WHOLE;
+            after = match (whole, sole) {
+                (true, _) => new,
+                (false, true) => first,
+                (false, false) => first & !SOLE,
+            };
+            cell.second
+                .store(if whole { 0 } else { new }, Ordering::Release);
+        }
     }
-    if right == Right::Locker {
-        cell.first.store(first, Ordering::Release);
+    if right == Right::Locker || after != first {
+        cell.first.store(after, Ordering::Release);
+    }
+    if !named_by(after) && done {
+        // SAFETY: no cell names it any more.
+        unsafe { free(first) };
     }
     done
 }
 
+/// A plain write of all bytes.
+const WHOLE: u64 = MASK | PLAIN | WRITE;
+
+/// Is all that the table of the cell holds of the same slot as `new`?
 #[inline(always)]
-fn settle(table: Table, covers: impl Fn(u64) -> bool, new: u64) -> bool {
+fn is_sole(cell: &Cell, first: u64, new: u64) -> bool {
+    first & SOLE != 0 && Entry(cell.second.load(Ordering::Relaxed)).slot() == Entry(new).slot()
+}
+
+/// The access is put into its parts, unless that is needless because it is all that there is to know of the cell.
+#[inline(always)]
+fn settle(table: Table, sole: bool, covers: impl Fn(u64) -> bool, new: u64) -> bool {
     let Some(parts) = table.parts_of(new as u8) else {
         return false;
     };
@@ -200,10 +235,15 @@ fn settle(table: Table, covers: impl Fn(u64) -> bool, new: u64) -> bool {
         known = word;
         yes
     };
-    for part in parts.clone() {
-        if !knows(table.get(part, Row::Write)) || !knows(table.get(part, Row::Read)) {
-            return false;
+    if !sole {
+        for part in parts.clone() {
+            if !knows(table.get(part, Row::Write)) || !knows(table.get(part, Row::Read)) {
+                return false;
+            }
         }
+    }
+    if new & WHOLE == WHOLE {
+        return true;
     }
     for part in parts {
         if new & WRITE != 0 {
@@ -217,26 +257,36 @@ fn settle(table: Table, covers: impl Fn(u64) -> bool, new: u64) -> bool {
 }
 
 /// As [`settle_table`], in a cell that the caller may change, and with smaller parts if need be: the cell's first word
-/// afterwards.
+/// afterwards. If it names another table or none, the old one is to be freed.
 ///
 /// # Safety
 /// `first` must be the cell's and name a table.
 pub unsafe fn recorded(cell: &Cell, first: u64, step: &Step, new: Entry) -> Option<u64> {
     let covers = |word| step.covers(Entry(word));
+    let sole = is_sole(cell, first, new.0);
     let mut after = first;
     // SAFETY: by the contract.
-    if !settle(unsafe { Table::of(first) }, covers, new.0) {
+    if !settle(unsafe { Table::of(first) }, sole, covers, new.0) {
         // SAFETY: by the contract.
         after = unsafe { refined(first, new.mask()) }?;
         // SAFETY: a table that no cell names yet.
-        if !settle(unsafe { Table::of(after) }, covers, new.0) {
+        if !settle(unsafe { Table::of(after) }, sole, covers, new.0) {
             // SAFETY: as above.
             unsafe { free(after) };
             return None;
         }
     }
+    if new.0 & WHOLE == WHOLE {
+        cell.second.store(0, Ordering::Release);
+        return Some(new.0);
+    }
     cell.second.store(new.0, Ordering::Release);
-    Some(after)
+    Some(if sole { after | SOLE } else { after & !SOLE })
+}
+
+/// Do both words name the same table?
+pub fn is_same(first: u64, other: u64) -> bool {
+    named_by(other) && (first ^ other) & !SOLE == 0
 }
 
 /// Calls `f` for each access of the table that the cell's first word names, if it names the same one afterwards. False if
@@ -314,7 +364,10 @@ pub fn made_of(words: &[u64], step: &Step) -> Option<u64> {
         }
     }
     let part = largest_part(&rows);
-    (words.len() > FEW[part as usize]).then(|| make(&rows, part))
+    let sole = old
+        .iter()
+        .all(|&word| Entry(word).slot() == Entry(new).slot());
+    (words.len() > FEW[part as usize]).then(|| make(&rows, part) | if sole { SOLE } else { 0 })
 }
 
 /// How large parts can be if the bytes of a part are alike.
