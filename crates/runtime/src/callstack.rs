@@ -27,7 +27,8 @@ const _: () = assert!(FRAME_BYTES == 16);
 
 const FIRST_FRAMES: usize = 1 << 9;
 const HANDLER_FRAMES: usize = 256;
-pub const CALLS: usize = 256;
+const CALL_BITS: u32 = 10;
+pub const CALLS: usize = 1 << CALL_BITS;
 
 struct Nothing([Frame; 1]);
 
@@ -122,7 +123,8 @@ impl Strand {
     }
 
     fn call(&mut self, rt: &Runtime, caller: StackId, pc: u64) -> StackId {
-        let hash = (pc ^ (caller.0 as u64) << 20).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56;
+        let hash =
+            (pc ^ (caller.0 as u64) << 20).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - CALL_BITS);
         let cached = self.calls[hash as usize % CALLS];
         if cached.pc == pc && cached.caller == caller {
             return cached.callee;

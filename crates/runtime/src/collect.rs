@@ -158,6 +158,8 @@ struct Near {
 }
 
 const NEAR: usize = 4096;
+/// So many cells ahead a table is looked for, so that it is there when it is needed.
+const AHEAD: usize = 8;
 
 impl Near {
     fn new() -> Self {
@@ -257,6 +259,10 @@ fn in_use(rt: &Runtime, unknowable: &Unknowable, crowded: &mut Vec<usize>) -> In
         // Neighbours often say the same.
         let mut last = None;
         for (i, cell) in cells.iter().enumerate() {
+            if let Some(ahead) = cells.get(i + AHEAD) {
+                // SAFETY: a cell of the shadow.
+                unsafe { cell::expect_table(ahead) };
+            }
             // SAFETY: a cell of the shadow.
             let said = unsafe { cell::says(cell) };
             if said.is_some_and(|said| said.is_nothing()) || said.is_some() && said == last {

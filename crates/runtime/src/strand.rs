@@ -41,7 +41,7 @@ pub const HELD: usize = 16;
 pub const READ_LISTS: usize = 32;
 pub const READ_LISTS_SHIFT: u32 = 14;
 
-const VARS: usize = 64;
+const VARS: usize = 256;
 
 /// What one thread has done so far.
 #[repr(C, align(64))]

@@ -31,7 +31,9 @@ pub use self::look::{
 };
 pub use self::memo::{Memo, Words};
 pub use self::quick::{settle_own, settle_run, settle_shared};
-pub use self::table::{ADDRESS_UNIT, PART_SHIFT, SOLE, TABLE, VERSION_SHIFT, settle_table};
+pub use self::table::{
+    ADDRESS_UNIT, PART_SHIFT, SOLE, TABLE, VERSION_SHIFT, expect as expect_table, settle_table,
+};
 use crate::clock::Clock;
 use crate::sys;
 

@@ -83,6 +83,9 @@ pub unsafe fn settle_run(
     }
 }
 
+/// So many cells ahead a table is looked for, so that it is there when it is needed.
+const AHEAD: usize = 4;
+
 /// # Safety
 /// As for [`settle_run`].
 #[inline(always)]
@@ -102,6 +105,11 @@ unsafe fn settle_each<const LOCKED: bool>(
         let cell = unsafe { &*cells.wrapping_offset(stride * i as isize) };
         let first = cell.first.load(Ordering::Relaxed);
         if first & (LIST | LOCK) != 0 {
+            // Where there is a table there are mostly more.
+            // SAFETY: by the contract.
+            unsafe {
+                table::expect(cells.wrapping_offset(stride * (i + AHEAD).min(count - 1) as isize))
+            };
             // SAFETY: by the contract.
             let done = table::named_by(first)
                 && unsafe { settle_table(cell, right, step.clock, stamp, need) };

@@ -23,6 +23,7 @@
 //!
 //! The memory of tables is never given back to anything else, and the version tells one use of it from the next.
 
+use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use deadheat_detect::entry::{self, Entry, LIST, LOCK, MASK, PLAIN, SEQ_SHIFT, WRITE};
@@ -140,6 +141,23 @@ impl Table {
                     f(Entry(word & !(MASK & !(bytes as u64))));
                 }
             }
+        }
+    }
+}
+
+/// Brings the table of the cell nearer, if it has one.
+///
+/// # Safety
+/// `cell` must be a cell of the shadow.
+#[inline(always)]
+pub unsafe fn expect(cell: *const Cell) {
+    // SAFETY: by the contract; any address can be asked for.
+    unsafe {
+        let first = (*cell).first.load(Ordering::Relaxed);
+        if named_by(first) {
+            let words: *const i8 = Table::of(first).words.cast();
+            _mm_prefetch::<_MM_HINT_T0>(words);
+            _mm_prefetch::<_MM_HINT_T0>(words.wrapping_add(64));
         }
     }
 }

@@ -10,7 +10,8 @@ use crate::sys;
 use super::{Strand, VARS};
 
 /// How many changes of the locks held are remembered.
-pub(super) const LOCK_STEPS: usize = 128;
+pub(super) const LOCK_STEPS: usize = 1 << LOCK_STEP_BITS;
+const LOCK_STEP_BITS: u32 = 9;
 
 /// A lock taken or given back, with the locks held before.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -25,7 +26,7 @@ impl LockStep {
     #[inline(always)]
     fn index(&self) -> usize {
         let mixed = (self.set.0 as u64) << 40 ^ (self.lock.0 as u64) << 20 ^ self.taken_at.0 as u64;
-        (mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 57) as usize % LOCK_STEPS
+        (mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - LOCK_STEP_BITS)) as usize
     }
 }
 
