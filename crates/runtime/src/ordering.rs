@@ -17,7 +17,7 @@
 //!
 //! A seq_cst fence is both and no more: the order of all seq_cst operations is not part of happens-before.
 //! The access itself is recorded after the acquire part and before the release part, since the synchronizing operations
-//! themselves are ordered by the edge between them.
+//! themselves are ordered by the edge between them; under the lock only if it has both.
 
 use core::ffi::c_int;
 use core::sync::atomic::Ordering;
@@ -103,11 +103,14 @@ pub fn load<T>(
         }
     }
     let var = rt.syncs.get(s, addr, Kind::Atomic);
-    let value = var.with(|state| {
-        let value = raw();
-        take(rt, state, s, order);
-        value
-    });
+    let value = match var.unchanged_while(|released| released.known_to(s).then(&raw)) {
+        Some(value) => value,
+        None => var.with(|state| {
+            let value = raw();
+            take(rt, state, s, order);
+            value
+        }),
+    };
     access::access(rt, s, addr, size, Touch::AtomicRead, pc);
     leave(s);
     value
@@ -141,6 +144,13 @@ pub fn store(
     leave(s);
 }
 
+/// Does a read-modify-write always write?
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Writes {
+    Always,
+    IfEqual,
+}
+
 /// A read-modify-write: `raw` does the operation and says whether it wrote; then `order` holds, else `failed` does.
 #[inline]
 #[allow(clippy::too_many_arguments)]
@@ -150,6 +160,7 @@ pub fn modify<T>(
     addr: usize,
     order: Order,
     failed: Order,
+    writes: Writes,
     size: usize,
     pc: u64,
     raw: impl FnOnce() -> (T, bool),
@@ -159,22 +170,35 @@ pub fn modify<T>(
     }
     s.enter();
     let var = rt.syncs.get(s, addr, Kind::Atomic);
-    let value = var.with(|state| {
-        let (value, wrote) = raw();
-        take(rt, state, s, if wrote { order } else { failed });
-        let touch = if wrote {
+    // Others wait for the lock: what can be done outside of it is.
+    let before = writes == Writes::Always && !order.acquires();
+    let within = !before && order.releases();
+    if before {
+        access::access(rt, s, addr, size, Touch::AtomicReadWrite, pc);
+    }
+    let touch = |wrote| {
+        if wrote {
             Touch::AtomicReadWrite
         } else {
             Touch::AtomicRead
-        };
-        access::access(rt, s, addr, size, touch, pc);
+        }
+    };
+    let (value, wrote) = var.with(|state| {
+        let (value, wrote) = raw();
+        take(rt, state, s, if wrote { order } else { failed });
+        if within {
+            access::access(rt, s, addr, size, touch(wrote), pc);
+        }
         if wrote && order.releases() {
             state.release(s);
         } else if wrote && !s.released.is_empty() {
             state.add_clock(&s.released);
         }
-        value
+        (value, wrote)
     });
+    if !before && !within {
+        access::access(rt, s, addr, size, touch(wrote), pc);
+    }
     leave(s);
     value
 }

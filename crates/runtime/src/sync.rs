@@ -5,7 +5,7 @@
 
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::sys;
 
@@ -82,33 +82,39 @@ impl Default for SpinLock {
 /// As a [`SpinLock`], for sections of a few instructions that are almost never contended: giving it back is a plain
 /// store, and who finds it taken for long lets others run.
 pub struct BriefLock {
-    taken: AtomicBool,
+    /// Odd while it is taken, and another one after each time.
+    turn: AtomicU32,
 }
 
 impl BriefLock {
     pub const fn new() -> Self {
         BriefLock {
-            taken: AtomicBool::new(false),
+            turn: AtomicU32::new(0),
         }
     }
 
     #[inline(always)]
     pub fn lock(&self) {
-        if self
-            .taken
-            .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
-            .is_err()
-        {
+        if !self.try_lock() {
             self.lock_contended();
         }
+    }
+
+    #[inline(always)]
+    fn try_lock(&self) -> bool {
+        let turn = self.turn.load(Ordering::Relaxed);
+        turn & 1 == 0
+            && self
+                .turn
+                .compare_exchange(turn, turn | 1, Ordering::Acquire, Ordering::Relaxed)
+                .is_ok()
     }
 
     #[cold]
     fn lock_contended(&self) {
         loop {
             for _ in 0..SPINS {
-                if !self.taken.load(Ordering::Relaxed) && !self.taken.swap(true, Ordering::Acquire)
-                {
+                if self.try_lock() {
                     return;
                 }
                 core::hint::spin_loop();
@@ -119,7 +125,16 @@ impl BriefLock {
 
     #[inline(always)]
     pub fn unlock(&self) {
-        self.taken.store(false, Ordering::Release);
+        let turn = self.turn.load(Ordering::Relaxed);
+        self.turn
+            .store((turn | 1).wrapping_add(1), Ordering::Release);
+    }
+
+    /// The present turn, if the lock is free. Whoever sees the same one twice knows that nobody had it in between.
+    #[inline(always)]
+    pub fn turn(&self) -> Option<u32> {
+        let turn = self.turn.load(Ordering::Acquire);
+        (turn & 1 == 0).then_some(turn)
     }
 
     /// For the child of a fork, in which only one thread is left: whoever held the lock is gone.

@@ -11,6 +11,8 @@ use std_alloc::collections::BTreeMap;
 use std_alloc::sync::Arc;
 use std_alloc::vec::Vec;
 
+use deadheat_detect::entry::{self, Entry};
+
 use crate::clock::Clock;
 use crate::intern::StackId;
 use crate::record::acts;
@@ -144,7 +146,32 @@ pub struct SyncVar {
     pub(crate) index: u32,
     pub(crate) next: AtomicU32,
     lock: BriefLock,
+    /// What [`Released`] says of the state; only believable if the lock was not taken meanwhile.
+    released: AtomicU64,
     state: UnsafeCell<State>,
+}
+
+/// Who released what is in an object, in short.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Released(u64);
+
+impl Released {
+    /// By more than one, or it is not known by whom.
+    const MANY: Released = Released(u64::MAX);
+    /// By nobody: every strand knows number 0 of every slot.
+    const NOTHING: Released = Released(0);
+
+    /// By that slot at that number, which must be all that is in it.
+    fn by(slot: u16, seq: u64) -> Released {
+        Released(entry::stamp(slot, seq))
+    }
+
+    /// Does the strand surely know all of it?
+    #[inline(always)]
+    pub fn known_to(self, s: &Strand) -> bool {
+        let Entry(word) = Entry(self.0);
+        self != Self::MANY && s.clock.covers_word(word)
+    }
 }
 
 // SAFETY: the state is only reached through `with`, under the lock.
@@ -159,6 +186,7 @@ impl SyncVar {
             index,
             next: AtomicU32::new(0),
             lock: BriefLock::new(),
+            released: AtomicU64::new(Released::NOTHING.0),
             state: UnsafeCell::new(State::default()),
         }
     }
@@ -177,13 +205,32 @@ impl SyncVar {
     pub fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
         self.lock.lock();
         // SAFETY: the lock is held.
-        let result = f(unsafe { &mut *self.state.get() });
+        let state = unsafe { &mut *self.state.get() };
+        let result = f(state);
+        self.released.store(state.released().0, Ordering::Relaxed);
         self.lock.unlock();
         result
+    }
+
+    /// What `f` makes of what was released, if that was the same all the while; without the lock.
+    #[inline(always)]
+    pub fn unchanged_while<R>(&self, f: impl FnOnce(Released) -> Option<R>) -> Option<R> {
+        let before = self.lock.turn()?;
+        let result = f(Released(self.released.load(Ordering::Acquire)))?;
+        (self.lock.turn() == Some(before)).then_some(result)
     }
 }
 
 impl State {
+    #[inline(always)]
+    fn released(&self) -> Released {
+        match self.last {
+            Some((slot, seq)) => Released::by(slot, seq),
+            None if self.clock.is_empty() => Released::NOTHING,
+            None => Released::MANY,
+        }
+    }
+
     /// Does the strand surely know all that was released into the object? (It may, even if this says no.)
     #[inline]
     pub fn known_to(&self, s: &Strand) -> bool {

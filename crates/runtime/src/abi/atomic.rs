@@ -6,7 +6,7 @@ use core::sync::atomic::{
 };
 
 use crate::abi::tls;
-use crate::ordering::{self, Order};
+use crate::ordering::{self, Order, Writes};
 use crate::runtime::RT;
 use crate::strand::Strand;
 use crate::with_caller;
@@ -37,12 +37,13 @@ fn modify<T>(
     addr: usize,
     order: Order,
     failed: Order,
+    writes: Writes,
     size: usize,
     pc: u64,
     raw: impl FnOnce() -> (T, bool),
 ) -> T {
     match observed() {
-        Some(s) => ordering::modify(&RT, s, addr, order, failed, size, pc, raw),
+        Some(s) => ordering::modify(&RT, s, addr, order, failed, writes, size, pc, raw),
         None => raw().0,
     }
 }
@@ -60,7 +61,7 @@ macro_rules! atomics {
                 store(a as usize, order, $size, tls::caller(), || unsafe { $atomic::from_ptr(a) }.store(v, order.store_ordering()))
             }
             unsafe fn $cas(a: *mut $int, expected: $int, v: $int, mo: c_int, fmo: c_int) -> $int {
-                modify(a as usize, Order::new(mo), Order::new(fmo), $size, tls::caller(), || {
+                modify(a as usize, Order::new(mo), Order::new(fmo), Writes::IfEqual, $size, tls::caller(), || {
                     // SAFETY: as above.
                     match unsafe { $atomic::from_ptr(a) }.compare_exchange(expected, v, Ordering::SeqCst, Ordering::SeqCst) {
                         Ok(old) => (old, true),
@@ -69,7 +70,7 @@ macro_rules! atomics {
                 })
             }
             unsafe fn $strong(a: *mut $int, expected: *mut $int, v: $int, mo: c_int, fmo: c_int) -> c_int {
-                modify(a as usize, Order::new(mo), Order::new(fmo), $size, tls::caller(), || {
+                modify(a as usize, Order::new(mo), Order::new(fmo), Writes::IfEqual, $size, tls::caller(), || {
                     // SAFETY: as above, and `expected` is the program's variable for the value it expects.
                     unsafe {
                         match $atomic::from_ptr(a).compare_exchange(*expected, v, Ordering::SeqCst, Ordering::SeqCst) {
@@ -94,7 +95,7 @@ macro_rules! atomics {
             unsafe fn $name(a: *mut $int, v: $int, mo: c_int) -> $int {
                 let order = Order::new(mo);
                 // SAFETY: the program's own atomic operation on its own memory.
-                modify(a as usize, order, order, $size, tls::caller(), || (unsafe { $atomic::from_ptr(a) }.$op(v, Ordering::SeqCst), true))
+                modify(a as usize, order, order, Writes::Always, $size, tls::caller(), || (unsafe { $atomic::from_ptr(a) }.$op(v, Ordering::SeqCst), true))
             }
         )* }
     };
@@ -119,7 +120,7 @@ macro_rules! extremes {
             unsafe fn $name(a: *mut $int, v: $int, mo: c_int) -> $int {
                 let order = Order::new(mo);
                 // SAFETY: the program's own atomic operation on its own memory.
-                modify(a as usize, order, order, $size, tls::caller(), || (unsafe { $atomic::from_ptr(a.cast::<$as>()) }.$op(v as $as, Ordering::SeqCst) as $int, true))
+                modify(a as usize, order, order, Writes::Always, $size, tls::caller(), || (unsafe { $atomic::from_ptr(a.cast::<$as>()) }.$op(v as $as, Ordering::SeqCst) as $int, true))
             }
         )* }
     };
@@ -144,7 +145,7 @@ macro_rules! floating {
             #[allow(clippy::eq_op)] // a number that is none is not itself
             unsafe fn $name(place: *mut $float, value: $float, mo: c_int) -> $float {
                 let order = Order::new(mo);
-                modify(place as usize, order, order, $size, tls::caller(), || {
+                modify(place as usize, order, order, Writes::Always, $size, tls::caller(), || {
                     // SAFETY: the program's own atomic operation on its own memory.
                     let word = unsafe { $atomic::from_ptr(place.cast()) };
                     let mut old = word.load(Ordering::Relaxed);

@@ -7,10 +7,11 @@ use deadheat_detect::entry::WRITE;
 use super::player::plain;
 use crate::cell;
 use crate::collect::collect;
-use crate::history::{Place, Touch};
+use crate::history::{CHUNK, Place, SiteId, Touch};
 use crate::intern::StackId;
 use crate::runtime::Runtime;
 use crate::shadow::REGION;
+use crate::strand::Strand;
 use crate::threads::Sort;
 
 const DATA: usize = 0x12_0000_0000;
@@ -138,4 +139,37 @@ fn strands_that_begin_during_a_collection_keep_their_records() {
         assert_eq!(missing, 0, "records that cells name are gone");
     });
     assert_eq!(RT.threads.slots_used(), 2);
+}
+
+/// A strand whose numbers of records begin again goes on with those that are free, and uses none for something else.
+#[test]
+fn numbers_of_records_begin_again() {
+    static RT: Runtime = Runtime::new();
+    const CELLS: u64 = 4 * CHUNK as u64;
+    let root = super::start(&RT);
+    let at = |cell: u64| DATA + cell as usize * 8;
+    let write = |s: &mut Strand, cells: std::ops::Range<u64>, from: u64| {
+        for cell in cells {
+            plain(&RT, s, at(cell), 8, Touch::Write, from + cell);
+            s.published();
+            s.begin_step();
+        }
+    };
+    write(root, 0..CELLS / 2, PC);
+    let history = root.history.expect("a strand with a slot");
+    let last = SiteId(u32::MAX - 5);
+    root.site = last;
+    root.site_chunk = history.sites_after(last, &RT.histories.bytes);
+    write(root, CELLS / 2..CELLS, PC);
+    assert!(root.site.0 < 8 * CHUNK as u32, "they have not begun again");
+    for round in 0..2 {
+        for cell in 0..CELLS {
+            assert_eq!(
+                place_of_write(&RT, at(cell)),
+                Some(Place::new(PC + cell, Touch::Write, 8)),
+                "cell {cell}, round {round}"
+            );
+        }
+        collect(&RT, None);
+    }
 }

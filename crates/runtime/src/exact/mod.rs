@@ -2,6 +2,7 @@
 //! real threads, and with histories that are collected all the time.
 
 mod collect;
+mod handover;
 mod lives;
 mod player;
 mod replay;

@@ -23,7 +23,7 @@ use crate::intern::StackId;
 use crate::lifetime;
 use crate::locking::{self, Got};
 use crate::locks::Mode;
-use crate::ordering::{self, Order};
+use crate::ordering::{self, Order, Writes};
 use crate::runtime::Runtime;
 use crate::settle;
 use crate::shadow::REGION;
@@ -365,8 +365,11 @@ impl Player {
                     load_order(order),
                 );
                 if id.0.is_multiple_of(3) {
-                    // A compare-exchange that failed.
-                    ordering::modify(rt, s, addr, Order::new(5), order, size, pc, || ((), false));
+                    // A compare-exchange that failed, and would have released or not.
+                    let wanted = Order::new(if id.0.is_multiple_of(2) { 5 } else { 2 });
+                    let writes = Writes::IfEqual;
+                    let failed = || ((), false);
+                    ordering::modify(rt, s, addr, wanted, order, writes, size, pc, failed);
                 } else {
                     ordering::load(rt, s, addr, order, size, pc, || ());
                 }
@@ -384,12 +387,17 @@ impl Player {
             }
             Action::Rmw(place, order) => {
                 let order = rmw_order(order);
+                let writes = match id.0.is_multiple_of(2) {
+                    true => Writes::Always,
+                    false => Writes::IfEqual,
+                };
                 ordering::modify(
                     rt,
                     s,
                     at(place.range()),
                     order,
                     order,
+                    writes,
                     place.width().bytes() as usize,
                     pc,
                     || ((), true),

@@ -5,7 +5,7 @@
 use core::ffi::{c_int, c_void};
 
 use crate::interpose::Call;
-use crate::ordering::{self, Order};
+use crate::ordering::{self, Order, Writes};
 use crate::runtime::RT;
 use crate::sync::Locked;
 
@@ -54,7 +54,8 @@ impl Object {
         let Some(s) = call.syncing() else {
             return raw();
         };
-        ordering::modify(&RT, s, self.at, order, failed, self.size, here, || {
+        let (at, size, writes) = (self.at, self.size, Writes::IfEqual);
+        ordering::modify(&RT, s, at, order, failed, writes, size, here, || {
             let wrote = raw();
             (wrote, wrote)
         })
