@@ -220,8 +220,9 @@ unsafe fn settle_as(s: &mut Strand, addr: usize, cell: *mut Cell, need: u64, sta
     }
 }
 
-/// What is left of [`unsettled`] when the cell, in a page that the strand owns and where it says to be at work, has no room for
-/// the access, unless it can be joined with one of the same step and kind to other bytes.
+/// What is left of [`unsettled`] when the cell, in a page that the strand owns and where it says to be at work, names no list and
+/// remembers nothing that did not happen before, but has no room for the access, unless it can be joined with one of the
+/// same step and kind to other bytes.
 ///
 /// # Safety
 /// As for [`unsettled`].
@@ -236,8 +237,7 @@ pub unsafe fn join_own(
 ) {
     // SAFETY: by the contract.
     let done = unsafe {
-        cell::settle_both(cell, Right::Owner, s, stamp, need)
-            || cell::settle_own(cell, &s.step(), stamp, need)
+        cell::join_own(cell, s, stamp, need) || cell::settle_own(cell, &s.step(), stamp, need)
     };
     s.at_work.end();
     if s.signals_wait() {

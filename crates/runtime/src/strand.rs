@@ -13,7 +13,7 @@ use crate::callstack::{self, CALLS, Call, Frame};
 use crate::cell::{Memo, Races, Step};
 use crate::clock::Clock;
 use crate::floor::Floor;
-use crate::history::{CHUNK, Chunk, Place, Record, SiteId, SlotHistory};
+use crate::history::{CHUNK, CHUNK_BITS, Chunk, Place, Record, SiteId, SlotHistory};
 use crate::intern::{LockSetId, StackId};
 use crate::pages::{self, AtWork};
 use crate::record::{self, Recorder};
@@ -384,6 +384,23 @@ impl Strand {
         }
         self.seq = seq;
         Some(self.number_record(record, seq))
+    }
+
+    /// The two numbers that `seq` stands for, and the bytes of the first ([`Place::both`]), if it does and that was written down
+    /// lately.
+    #[inline(always)]
+    pub fn recent_two(&self, seq: u64) -> Option<(u64, u8, u64)> {
+        if (seq ^ self.seq) >> CHUNK_BITS != 0 {
+            return None;
+        }
+        // SAFETY: the chunk of the last number, so of this one, and of the last record; only this strand writes to both.
+        unsafe {
+            let id = Chunk::read(self.chunk, seq);
+            if (id.0 ^ self.site.0) >> CHUNK_BITS != 0 || self.site_chunk.is_null() {
+                return None;
+            }
+            Chunk::read(self.site_chunk, id.0 as u64).place.two(seq)
+        }
     }
 
     #[inline(always)]

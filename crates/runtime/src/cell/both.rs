@@ -4,9 +4,10 @@
 //! know of one and not of the other: all numbers of a step are told at once. So when two words do not suffice, the new
 //! access and an entry of the same step and kind become one entry, under a number that stands for both
 //! (`Place::both`): it races with exactly what the two race with, and whoever reports a race asks which of them
-//! touched the byte.
+//! touched the byte. An access that is one of the two already is added to its bytes, so two places that take turns need few
+//! numbers.
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use deadheat_detect::entry::{Entry, LIST, LOCK, MASK, PLAIN, WHAT, WRITE};
 
@@ -49,6 +50,23 @@ pub unsafe fn settle_both(
     after.is_some()
 }
 
+/// The same for the owner of the page, who has seen that the cell names no list and that all that it remembers happened before.
+///
+/// # Safety
+/// As for [`settle_both`].
+#[inline(always)]
+pub unsafe fn join_own(cell: *const Cell, s: &mut Strand, stamp: u64, need: u64) -> bool {
+    // SAFETY: by the contract.
+    let cell = unsafe { &*cell };
+    match join(cell, cell.first.load(Ordering::Relaxed), s, stamp, need) {
+        Some((place, word)) => {
+            place.store(word, Ordering::Release);
+            true
+        }
+        None => false,
+    }
+}
+
 /// Which word of the cell becomes what.
 fn joined<'a>(
     cell: &'a Cell,
@@ -56,11 +74,23 @@ fn joined<'a>(
     s: &mut Strand,
     stamp: u64,
     need: u64,
-) -> Option<(&'a core::sync::atomic::AtomicU64, u64)> {
+) -> Option<(&'a AtomicU64, u64)> {
     let second = cell.second.load(Ordering::Relaxed);
-    if first & (LIST | LOCK) != 0 || !s.clock.covers_word(first) || !s.clock.covers_word(second) {
-        return None;
-    }
+    let known =
+        first & (LIST | LOCK) == 0 && s.clock.covers_word(first) && s.clock.covers_word(second);
+    known.then(|| join(cell, first, s, stamp, need)).flatten()
+}
+
+/// The same for a cell without a list and with nothing that did not happen before.
+#[inline(always)]
+fn join<'a>(
+    cell: &'a Cell,
+    first: u64,
+    s: &mut Strand,
+    stamp: u64,
+    need: u64,
+) -> Option<(&'a AtomicU64, u64)> {
+    let second = cell.second.load(Ordering::Relaxed);
     let fits = |word: u64| {
         word.wrapping_sub(s.step_base) < s.step_span
             && (word ^ need) & (PLAIN | WRITE) == 0
@@ -73,9 +103,16 @@ fn joined<'a>(
     } else {
         return None;
     };
-    let (older, newer) = (Entry(old), Entry(stamp));
+    let (older, newer) = (Entry(old), Entry(stamp).seq());
+    let both = match s.recent_two(older.seq()) {
+        // Its bytes are all that are not the first one's.
+        Some((_, _, second)) if second == newer => return Some((place, old | need & MASK)),
+        Some((first, bytes, second)) if first == newer && s.seq - second < BOTH_REACH / 2 => {
+            Place::both(first, bytes | need as u8, second)
+        }
+        _ => Place::both(older.seq(), older.mask(), newer),
+    };
     s.history?.expect_both();
-    let both = Place::both(older.seq(), older.mask(), newer.seq());
     let stamp = s
         .known_number(both, StackId(0))
         .or_else(|| s.quick_number(both, StackId(0)))?;

@@ -44,6 +44,14 @@ impl<T: Copy> Chunk<T> {
         // SAFETY: by the contract nobody else reads or writes this item now.
         unsafe { *(&(*chunk).items)[number as usize % CHUNK].get() = item };
     }
+
+    /// # Safety
+    /// `chunk` must be the one of `number`, and the caller the thread that writes to it.
+    #[inline(always)]
+    pub unsafe fn read(chunk: *const Chunk<T>, number: u64) -> T {
+        // SAFETY: by the contract nobody writes this item now.
+        unsafe { *(&(*chunk).items)[number as usize % CHUNK].get() }
+    }
 }
 
 /// What is kept of [`CHUNK`] numbers in a row.
