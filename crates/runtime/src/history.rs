@@ -100,7 +100,7 @@ pub struct Present {
 impl Present {
     /// May a strand use records of this chunk? Those that are half of all numbers away are old.
     fn has_sites(&self, chunk: u64) -> bool {
-        (chunk.wrapping_sub(self.site.chunk()) & SITE_CHUNKS - 1) < SITE_CHUNKS / 2
+        chunk.wrapping_sub(self.site.chunk()) % SITE_CHUNKS < SITE_CHUNKS / 2
     }
 }
 

@@ -106,9 +106,9 @@ impl<T: Copy> Kept<T> {
 
     fn get(&self, place: usize) -> Option<T> {
         match self {
-            // SAFETY: the chunk lives while it is kept. An item that is being written is not published yet: whatever is
-            // read of it is not believed.
             Kept::All(chunk) => {
+                // SAFETY: the chunk lives while it is kept. An item that is being written is not published yet: whatever is
+                // read of it is not believed.
                 Some(unsafe { core::ptr::read_volatile((&(**chunk).items)[place].get()) })
             }
             Kept::Some(kept) => kept.get(place),
