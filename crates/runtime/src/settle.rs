@@ -68,6 +68,55 @@ unsafe extern "C" fn both(
     };
 }
 
+/// Two cells in a row, one after the other.
+macro_rules! apart {
+    ($(#[$doc:meta])* $name:ident, $settle:path) => {
+        $(#[$doc])*
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name(
+            addr: usize,
+            need: u64,
+            s: &mut Strand,
+            cell: *mut Cell,
+            place: Place,
+        ) {
+            naked_asm!(
+                "sub rsp, 40
+                 mov qword ptr [rsp], rdi
+                 mov qword ptr [rsp + 8], rsi
+                 mov qword ptr [rsp + 16], rdx
+                 mov qword ptr [rsp + 24], rcx
+                 mov qword ptr [rsp + 32], r8
+                 mov rax, rcx
+                 mov r9, r8
+                 call {settle}
+                 mov rdi, qword ptr [rsp]
+                 mov rsi, qword ptr [rsp + 8]
+                 mov rdx, qword ptr [rsp + 16]
+                 mov rax, qword ptr [rsp + 24]
+                 mov r9, qword ptr [rsp + 32]
+                 add rsp, 40
+                 add rdi, 8
+                 add rax, 16
+                 jmp {settle}",
+                settle = sym $settle,
+            )
+        }
+    };
+}
+
+apart! {
+    /// # Safety
+    /// As for [`unsettled`], with a read of all bytes of the cell and the next one in the same block.
+    read_apart, settle_read8
+}
+
+apart! {
+    /// # Safety
+    /// As for [`unsettled`], with a write of all bytes of the cell and the next one in the same block.
+    write_apart, settle_write8
+}
+
 /// Gives numbers to the calls that the strand is in.
 extern "C" fn name_frames(s: &mut Strand) {
     access::name_frames(s.runtime.unwrap_or(&RT), s);
@@ -169,8 +218,14 @@ macro_rules! shared {
 /// Loads the second word into r11, and goes on if all that both say happened before; else to 89.
 macro_rules! words {
     () => {
-        "mov r11, qword ptr [rax + 8]
-         mov rdi, qword ptr [rdx + {clock}]
+        concat!("mov r11, qword ptr [rax + 8]\n", known!())
+    };
+}
+
+/// Goes on if all that the words in r10 and r11 say happened before; else to 89.
+macro_rules! known {
+    () => {
+        "mov rdi, qword ptr [rdx + {clock}]
          mov rcx, r10
          or rcx, r11
          shr rcx, {slot_shift}
@@ -438,11 +493,11 @@ macro_rules! tail {
     };
 }
 
-/// A function of the hooks', and the same for tests: arguments as functions have them, and [`tested::left`] instead of the
-/// rest.
+/// A function of the hooks', what does the rest, and the same for tests: arguments as functions have them, and [`tested::left`]
+/// instead of the rest.
 macro_rules! settle {
-    ($(#[$doc:meta])* $name:ident, $tested:ident, $body:expr) => {
-        settle!($(#[$doc])* $name(), "", unsettled, $body);
+    ($(#[$doc:meta])* $name:ident, $tested:ident, $rest:path, $body:expr) => {
+        settle!($(#[$doc])* $name(), "", $rest, $body);
         #[cfg(test)]
         settle!(
             /// The same for tests.
@@ -465,7 +520,7 @@ macro_rules! settle {
                 own!(),
                 $body,
                 // Each way uses some of them.
-                "# {list} {table} {sole} {whole} {no_version} {address_unit} {part_shift} {size_shift} {what} {write} {kind}",
+                "# {list} {lock} {shared} {page_bytes} {table} {sole} {whole} {no_version} {address_unit} {part_shift} {size_shift} {what} {write} {kind}",
                 frames_top = const offset_of!(Strand, frames_top),
                 frames_known = const offset_of!(Strand, frames_known),
                 at_work = const offset_of!(Strand, at_work),
@@ -489,6 +544,7 @@ macro_rules! settle {
                 slot_stamp = const offset_of!(Strand, slot_stamp),
                 page_shift = const PAGE_BITS - 1,
                 page_mask = const (PAGES - 1) * 2,
+                page_bytes = const 1 << PAGE_BITS,
                 owners = const OWNERS_BYTES,
                 shared = const SHARED as i16,
                 list_or_lock = const LIST | LOCK,
@@ -535,9 +591,40 @@ macro_rules! two_words {
     };
 }
 
+/// Whatever happened before a write of all bytes may be forgotten.
+macro_rules! becomes_written {
+    () => {
+        "mov r10, r9
+         xor r11d, r11d
+        "
+    };
+}
+
+/// Writes stay beside a read of all bytes, and at most one of the words can be one.
+macro_rules! becomes_read {
+    () => {
+        "test r11d, {write}
+     jnz 51f
+     test r10d, {write}
+     jz 52f
+     mov r11, r9
+     jmp 62f
+  51:
+     test r10d, {write}
+     jnz 89f
+     mov r10, r11
+     mov r11, r9
+     jmp 61f
+  52:
+     xor r11d, r11d
+     mov r10, r9
+    "
+    };
+}
+
 settle! {
     /// A plain access to a cell with a table.
-    settle_table, tested_table,
+    settle_table, tested_table, unsettled,
     concat!(
         has_table!("80f"),
         into_table!(),
@@ -561,38 +648,19 @@ settle! {
 
 settle! {
     /// A plain write of all 8 bytes: whatever happened before it may be forgotten.
-    settle_write8, tested_write8,
-    two_words!(
-    "mov r10, r9
-     xor r11d, r11d
-    ")
+    settle_write8, tested_write8, unsettled,
+    two_words!(becomes_written!())
 }
 
 settle! {
     /// A plain read of all 8 bytes: writes stay, and at most one of the words can be one.
-    settle_read8, tested_read8,
-    two_words!(
-    "test r11d, {write}
-     jnz 51f
-     test r10d, {write}
-     jz 52f
-     mov r11, r9
-     jmp 62f
-  51:
-     test r10d, {write}
-     jnz 89f
-     mov r10, r11
-     mov r11, r9
-     jmp 61f
-  52:
-     xor r11d, r11d
-     mov r10, r9
-    ")
+    settle_read8, tested_read8, unsettled,
+    two_words!(becomes_read!())
 }
 
 settle! {
     /// A plain access to some bytes.
-    settle_part, tested_part,
+    settle_part, tested_part, unsettled,
     two_words!(
     "mov rcx, r10
      xor rcx, r9
@@ -671,6 +739,78 @@ settle! {
     ")
 }
 
+/// For two cells in a row, in a page of the strand's own; else one after the other. The middle part says what becomes of both.
+macro_rules! two_cells {
+    ($known:expr, $middle:expr) => {
+        concat!(
+            "mov ecx, edi
+             and ecx, {page_bytes} - 1
+             cmp ecx, {page_bytes} - 16
+             ja 80f\n",
+            no_list!("80f"),
+            $known,
+            $middle,
+            "jmp 62f
+          61:
+             mov qword ptr [rax], r10
+             mov qword ptr [rax + 16], r10
+             mov qword ptr [rax + 8], r11
+             mov qword ptr [rax + 24], r11
+             jmp 60f
+          88:
+          89:
+             jmp 80f
+          62:
+             mov qword ptr [rax + 8], r11
+             mov qword ptr [rax + 24], r11
+             mov qword ptr [rax], r10
+             mov qword ptr [rax + 16], r10\n",
+            tail!(),
+            "85:
+             jmp 80b\n"
+        )
+    };
+}
+
+/// Both happened before the access, whatever they are.
+macro_rules! both_known {
+    () => {
+        concat!(
+            words!(),
+            "mov r10, qword ptr [rax + 16]
+             mov r11, qword ptr [rax + 24]\n",
+            no_list!("80f"),
+            known!()
+        )
+    };
+}
+
+/// The second one is as the first, and what that says happened before.
+macro_rules! both_alike {
+    () => {
+        concat!(
+            "cmp r10, qword ptr [rax + 16]
+             jne 80f
+             mov rcx, qword ptr [rax + 8]
+             cmp rcx, qword ptr [rax + 24]
+             jne 80f\n",
+            words!()
+        )
+    };
+}
+
+settle! {
+    /// A plain write of all bytes of two cells in a row.
+    settle_write16, tested_write16, write_apart,
+    two_cells!(both_known!(), becomes_written!())
+}
+
+settle! {
+    /// A plain read of all bytes of two cells in a row.
+    settle_read16, tested_read16, read_apart,
+    two_cells!(both_alike!(), becomes_read!())
+}
+
 /// What tests need to hold this against its specification.
 #[cfg(test)]
 pub mod tested {
@@ -707,6 +847,29 @@ pub mod tested {
                 tested_read8(addr, need, s, cell, place);
             } else {
                 tested_part(addr, need, s, cell, place);
+            }
+        }
+        !LEFT.get()
+    }
+
+    /// The same for all bytes of the cell and of the next one; false if it left both.
+    ///
+    /// # Safety
+    /// As for [`settle`], and both cells must be of one block.
+    pub unsafe fn settle_two(
+        addr: usize,
+        need: u64,
+        s: &mut Strand,
+        cell: *mut Cell,
+        place: Place,
+    ) -> bool {
+        LEFT.set(false);
+        // SAFETY: by the contract.
+        unsafe {
+            if need & WRITE != 0 {
+                tested_write16(addr, need, s, cell, place);
+            } else {
+                tested_read16(addr, need, s, cell, place);
             }
         }
         !LEFT.get()

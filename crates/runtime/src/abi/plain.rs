@@ -190,24 +190,14 @@ macro_rules! slow_tail {
     };
 }
 
-/// The first of two cells in a row is not settled; after that the second is looked at from label 19 on. Or there is no
-/// block: 9.
+/// The first of two cells in a row is not settled: mostly the second is not, either. Or there is no block: 9.
 macro_rules! wide_slow_tail {
     ($size:literal) => {
         concat!(
-            "movabs r9, {place}
+            "mov esi, {need}
+             movabs r9, {place}
              or r9, qword ptr [rsp]
-             sub rsp, 24
-             mov qword ptr [rsp], rdi
-             mov qword ptr [rsp + 8], rax
-             mov qword ptr [rsp + 16], rdx
-             mov esi, {need}
-             call {settle}
-             mov rdi, qword ptr [rsp]
-             mov rax, qword ptr [rsp + 8]
-             mov rdx, qword ptr [rsp + 16]
-             add rsp, 24
-             jmp 19f
+             jmp {settle_both}
           9: mov rsi, qword ptr [rsp]
              mov edx, ",
             $size,
@@ -419,7 +409,7 @@ pub unsafe extern "C" fn __tsan_read16(addr: usize) {
         "19:",
         read_whole!("16", "33b", "33b", "33b"),
         wide_second_tail!(),
-        need = const MASK | READ, slow = sym hook::read, settle = sym settle::settle_read8,
+        need = const MASK | READ, slow = sym hook::read, settle = sym settle::settle_read8, settle_both = sym settle::settle_read16,
         place = const Place::new(0, Touch::Read, 16).0,
         lists_shift = const READ_LISTS_SHIFT, lists_mask = const READ_LISTS - 1, list = const LIST
     )
@@ -448,7 +438,7 @@ pub unsafe extern "C" fn __tsan_write16(addr: usize) {
         "19:",
         write_whole!("16", "33b", "33b"),
         wide_second_tail!(),
-        need = const MASK | WRITTEN, slow = sym hook::write, settle = sym settle::settle_write8,
+        need = const MASK | WRITTEN, slow = sym hook::write, settle = sym settle::settle_write8, settle_both = sym settle::settle_write16,
         place = const Place::new(0, Touch::Write, 16).0,
     )
 }

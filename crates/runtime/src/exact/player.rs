@@ -510,8 +510,15 @@ pub fn plain(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touc
             settle(s, addr, cell, ((1u64 << size) - 1) << offset & MASK | kind);
         }
         (16, Some(cell)) if offset == 0 && addr % REGION != REGION - 8 => {
-            settle(s, addr, cell, MASK | kind);
-            settle(s, addr + 8, cell.wrapping_add(1), MASK | kind);
+            let need = MASK | kind;
+            // SAFETY: the shadow gave the cell, and the next one is of the same block.
+            let done = unsafe {
+                !settled(s, cell, need) && settle::tested::settle_two(addr, need, s, cell, place)
+            };
+            if !done {
+                settle(s, addr, cell, need);
+                settle(s, addr + 8, cell.wrapping_add(1), need);
+            }
         }
         (1 | 2 | 4 | 8 | 16, _) => access::access(rt, s, addr, size, touch, pc),
         _ => access::access_range(rt, s, addr, size, touch, pc),
