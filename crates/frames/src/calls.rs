@@ -1,23 +1,40 @@
 //! The taker's own numbers of call stacks. The program uses its numbers again when it needs them no more; ours stand for one
 //! stack for good, because whoever checks remembers them for as long as he likes.
 
-use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 
 use deadheat_trace::wire::StackNode;
+use hashbrown::HashTable;
 
 use crate::layout::Arena;
 
 /// All call stacks that were met.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Calls {
     /// By our number, less one.
     nodes: Vec<(StackNode, u64)>,
-    numbers: HashMap<(StackNode, u64), StackNode>,
+    /// Our numbers, to be found by what they stand for. There may be millions, so that stands in `nodes` alone.
+    numbers: HashTable<StackNode>,
+    /// Drawn anew for every process, so that no program can know which of its calls will meet.
+    start: u64,
     /// By the program's number: ours, and in which time of the program's numbers that held.
     ours: Vec<(u32, StackNode)>,
     time: u32,
     /// The program's numbers on the way to one that is known.
     path: Vec<(u32, u64)>,
+}
+
+impl Default for Calls {
+    fn default() -> Self {
+        Calls {
+            nodes: Vec::new(),
+            numbers: HashTable::new(),
+            start: RandomState::new().hash_one(0),
+            ours: Vec::new(),
+            time: 0,
+            path: Vec::new(),
+        }
+    }
 }
 
 impl Calls {
@@ -76,10 +93,23 @@ impl Calls {
     }
 
     fn number(&mut self, caller: StackNode, pc: u64) -> StackNode {
-        *self.numbers.entry((caller, pc)).or_insert_with(|| {
-            self.nodes.push((caller, pc));
-            StackNode(self.nodes.len() as u32)
-        })
+        let Calls {
+            nodes,
+            numbers,
+            start,
+            ..
+        } = self;
+        let what = (caller, pc);
+        let is = |ours: &StackNode| nodes[ours.0 as usize - 1] == what;
+        if let Some(&ours) = numbers.find(hash(*start, what), is) {
+            return ours;
+        }
+        nodes.push(what);
+        let ours = StackNode(nodes.len() as u32);
+        numbers.insert_unique(hash(*start, what), ours, |ours| {
+            hash(*start, nodes[ours.0 as usize - 1])
+        });
+        ours
     }
 
     /// The caller of a stack and its innermost program counter.
@@ -89,5 +119,38 @@ impl Calls {
     }
 }
 
+fn hash(start: u64, (caller, pc): (StackNode, u64)) -> u64 {
+    const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
+    let fold = |word: u64| {
+        let wide = u128::from(start ^ word) * u128::from(ODD);
+        (wide as u64) ^ (wide >> 64) as u64
+    };
+    let both = pc.rotate_left(32) ^ u64::from(caller.0);
+    fold(fold(both) ^ pc)
+}
+
 /// Calls in one stack; a longer one is no stack.
 const DEEPEST: usize = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The same numbers as the obvious map gives.
+    #[test]
+    fn each_stack_has_one_number() {
+        let mut calls = Calls::default();
+        let mut twin = std::collections::HashMap::new();
+        let mut rng = deadheat_trace::generate::Rng::new(11);
+        for _ in 0..20_000 {
+            let caller = StackNode(rng.below(twin.len() as u64 + 1) as u32);
+            let pc = 1 + rng.below(5);
+            let next = StackNode(twin.len() as u32 + 1);
+            let expected = *twin.entry((caller, pc)).or_insert(next);
+            assert_eq!(calls.number(caller, pc), expected);
+            assert_eq!(calls.node(expected), Some((caller, pc)));
+        }
+        assert!((1000..20_000).contains(&twin.len()), "{}", twin.len());
+        assert_eq!(calls.node(StackNode(0)), None);
+    }
+}

@@ -7,7 +7,7 @@
 //! [`crate::collect`] marks the numbers that something names and lets go of the others. A number that was asked for since
 //! the last time is kept in any case: whoever got it may not have put it down yet. What comes out of a number that was let
 //! go is nothing, until it stands for something else, which is put off as long as other numbers are free. A recording names call
-//! stacks, too: their numbers wait until whoever takes it has read all that was recorded until they were let go.
+//! stacks, too: the numbers of a sweep wait until whoever takes it has read all that was recorded until that sweep.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -65,6 +65,8 @@ pub struct Interner {
     count: AtomicUsize,
     /// How many of them the last sweep spared only because they had been asked for.
     spared: AtomicUsize,
+    /// Until which sweep the recording was read.
+    read: fn() -> Sweep,
 }
 
 struct Inner {
@@ -73,8 +75,8 @@ struct Inner {
     index: HashTable<u32>,
     /// Numbers that were let go, the latest last.
     free: VecDeque<u32>,
-    /// The same, but a recording may name them.
-    recorded: Vec<u32>,
+    /// The same, but a recording may name them: by sweep, the oldest first.
+    recorded: VecDeque<(Sweep, Vec<u32>)>,
     /// Asked for since the last sweep.
     asked: Marks,
 }
@@ -84,12 +86,18 @@ const NOTHING: Key = [u64::MAX; 2];
 /// What one key takes, with its place in the index.
 const KEY_BYTES: u64 = size_of::<Key>() as u64 + 8;
 
-/// Whether a recording names numbers, and whether those that were let go before have been read from it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Recorded {
-    No,
-    Unread,
-    Read,
+/// How often numbers that a recording names were let go, counted from 1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, PartialOrd, Ord)]
+pub struct Sweep(pub u64);
+
+impl Inner {
+    /// Numbers of sweeps up to this one may stand for something else.
+    fn release(&mut self, read: Sweep) {
+        while self.recorded.front().is_some_and(|&(at, _)| at <= read) {
+            let (_, numbers) = self.recorded.pop_front().unwrap_or_default();
+            self.free.extend(numbers);
+        }
+    }
 }
 
 fn hash(key: &Key) -> u64 {
@@ -99,22 +107,31 @@ fn hash(key: &Key) -> u64 {
 
 impl Interner {
     pub const fn new() -> Self {
+        Interner::named_by(record::read_until)
+    }
+
+    /// A recording names the numbers; `read` says until which sweep it was read.
+    const fn named_by(read: fn() -> Sweep) -> Self {
         Interner {
             inner: Locked::new(Inner {
                 keys: Vec::new(),
                 index: HashTable::new(),
                 free: VecDeque::new(),
-                recorded: Vec::new(),
+                recorded: VecDeque::new(),
                 asked: Marks { words: Vec::new() },
             }),
             count: AtomicUsize::new(0),
             spared: AtomicUsize::new(0),
+            read,
         }
     }
 
     /// The number of `key`; 0 if there are no more numbers.
     pub fn number(&self, key: Key) -> u32 {
         let mut inner = self.inner.lock();
+        if inner.free.is_empty() && !inner.recorded.is_empty() {
+            inner.release((self.read)());
+        }
         let Inner {
             keys,
             index,
@@ -163,9 +180,10 @@ impl Interner {
     }
 
     /// Lets go of all numbers that are neither marked nor were asked for since the last time, with what `parent` finds in
-    /// the keys of those.
-    pub fn sweep(&self, marks: &mut Marks, parent: impl Fn(Key) -> u32, named: Recorded) {
+    /// the keys of those. `this`: if a recording names them, which of its sweeps this is.
+    pub fn sweep(&self, marks: &mut Marks, parent: impl Fn(Key) -> u32, this: Option<Sweep>) {
         let mut inner = self.inner.lock();
+        inner.release((self.read)());
         let Inner {
             keys,
             index,
@@ -173,10 +191,8 @@ impl Interner {
             recorded,
             asked,
         } = &mut *inner;
-        if named != Recorded::Unread {
-            free.extend(recorded.drain(..));
-        }
         let mut spared = 0;
+        let mut gone = Vec::new();
         for n in 1..=keys.len() as u32 {
             let mut at = n;
             // What was asked for and all above it.
@@ -195,11 +211,12 @@ impl Interner {
                 found.remove();
             }
             keys[n as usize - 1] = NOTHING;
-            match named {
-                Recorded::No => free.push_back(n),
-                Recorded::Unread | Recorded::Read => recorded.push(n),
-            }
-            self.count.fetch_sub(1, Ordering::Relaxed);
+            gone.push(n);
+        }
+        self.count.fetch_sub(gone.len(), Ordering::Relaxed);
+        match this {
+            Some(sweep) => recorded.push_back((sweep, gone)),
+            None => free.extend(gone),
         }
         asked.clear();
     }
@@ -299,8 +316,7 @@ impl Stacks {
 
     /// Lets go of all stacks that are neither marked nor were asked for since the last time.
     pub fn sweep(&self, marks: &mut Marks) {
-        let recorded = record::let_go_was_read();
-        self.nodes.sweep(marks, caller, recorded);
+        self.nodes.sweep(marks, caller, record::next_sweep());
         record::let_go();
     }
 
@@ -405,5 +421,36 @@ mod tests {
                 assert_eq!(&stacks.frames(*id).collect::<Vec<_>>(), calls);
             }
         }
+    }
+
+    /// A sweep's numbers are used again when the recording was read until that sweep, and not before, however often there was
+    /// another one since.
+    #[test]
+    fn recorded_numbers_wait_for_their_sweep() {
+        static READ: AtomicUsize = AtomicUsize::new(0);
+        let nodes = Interner::named_by(|| Sweep(READ.load(Ordering::Relaxed) as u64));
+        let mut pc = 0;
+        let mut take = |count: u64| {
+            let from = pc;
+            pc += count;
+            (from..pc)
+                .map(|pc| nodes.number([0, pc]))
+                .collect::<Vec<_>>()
+        };
+        let sweep = |n| nodes.sweep(&mut Marks::default(), caller, Some(Sweep(n)));
+        let first = take(10);
+        // Asked for, so spared; then gone, with the second sweep.
+        sweep(1);
+        let second = take(10);
+        sweep(2);
+        sweep(3);
+        assert_eq!(nodes.len(), 0);
+        assert_eq!(take(5), (21..=25).collect::<Vec<_>>());
+        READ.store(2, Ordering::Relaxed);
+        assert_eq!(take(10), first);
+        assert_eq!(take(3), [26, 27, 28], "the third sweep was not read");
+        READ.store(3, Ordering::Relaxed);
+        assert_eq!(take(10), second);
+        assert_eq!(take(1), [29]);
     }
 }

@@ -5,7 +5,7 @@
 
 use std_alloc::vec::Vec;
 
-use crate::intern::{Interner, LockSetId, Marks, Recorded, StackId};
+use crate::intern::{Interner, LockSetId, Marks, StackId};
 use crate::sync::SpinLock;
 use crate::syncvar::SyncId;
 
@@ -108,7 +108,7 @@ impl LockSets {
 
     /// Lets go of all sets that are neither marked nor were asked for since the last time.
     pub fn sweep(&self, marks: &mut Marks) {
-        self.nodes.sweep(marks, smaller, Recorded::No);
+        self.nodes.sweep(marks, smaller, None);
     }
 
     /// Calls `f` for each lock of each set that is kept.

@@ -23,7 +23,7 @@ use deadheat_frames::{Arena, TOTAL_BYTES};
 pub use deadheat_trace::wire::MemoryKind;
 
 use crate::finding;
-use crate::intern::{Recorded, StackId};
+use crate::intern::{StackId, Sweep};
 use crate::modules;
 use crate::runtime::Runtime;
 use crate::strand::{OsThread, Strand};
@@ -72,20 +72,18 @@ pub fn node(stack: StackId, caller: StackId, pc: u64) {
     }
 }
 
-/// Has whoever takes the recording read all that was recorded until numbers of call stacks were last let go?
-pub fn let_go_was_read() -> Recorded {
+/// Whoever takes the recording has read all that was recorded until this sweep; all sweeps if there is no recording.
+pub fn read_until() -> Sweep {
     match arena() {
-        None => Recorded::No,
-        Some(arena) => {
-            let header = arena.header();
-            let noted = header.noted.load(Ordering::Acquire);
-            if noted == header.let_go.load(Ordering::Relaxed) {
-                Recorded::Read
-            } else {
-                Recorded::Unread
-            }
-        }
+        Some(arena) => Sweep(arena.header().noted.load(Ordering::Acquire)),
+        None => Sweep(u64::MAX),
     }
+}
+
+/// The sweep that ends with the next [`let_go`], if there is a recording. There is one at a time.
+pub fn next_sweep() -> Option<Sweep> {
+    let arena = arena()?;
+    Some(Sweep(arena.header().let_go.load(Ordering::Relaxed) + 1))
 }
 
 /// Numbers of call stacks were let go, which nobody writes down any more.
