@@ -86,6 +86,60 @@ fn the_same_is_found_inline_beside_and_later() {
 }
 
 #[test]
+fn a_detached_thread_is_in_the_trace() {
+    let folder = built(
+        "split-detach",
+        r"#include <pthread.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static int done;
+static void *work(void *arg) {
+    pthread_mutex_lock(&lock);
+    done = 1;
+    pthread_cond_signal(&changed);
+    pthread_mutex_unlock(&lock);
+    return arg;
+}
+int main(void) {
+    pthread_t t;
+    pthread_create(&t, 0, work, 0);
+    pthread_detach(t);
+    pthread_mutex_lock(&lock);
+    while (!done) pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+",
+    );
+    let run = |line: &str| {
+        let output = folder.deadheat(line).output().expect(line);
+        assert!(output.status.success(), "{line}: {}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    run("record -o app.dht ./prog");
+    let stat = run("trace stat app.dht");
+    assert!(stat.contains("  detach "), "{stat}");
+    run("trace dump app.dht -o app.txt");
+    let dump = folder.read("app.txt");
+    let detached = |l: &&str| l.starts_with("t0 detach t1");
+    assert_eq!(dump.lines().filter(detached).count(), 1, "{dump}");
+    assert!(dump.contains(r#"# line {"event":"strand""#), "{dump}");
+    run("trace import app.txt -o again.dht");
+    assert_eq!(run("trace dump again.dht"), dump);
+    // STD has no word for it.
+    run("trace export app.dht -o app.std");
+    let std = folder.read("app.std");
+    assert!(
+        std.contains("T0|fork(T1)|") && !std.contains("detach"),
+        "{std}"
+    );
+    run("trace import app.std -o std.dht");
+    for file in ["app.dht", "again.dht", "std.dht", "app.txt"] {
+        run(&format!("check {file}"));
+    }
+}
+
+#[test]
 fn traces_are_looked_into_and_exchanged() {
     let folder = built("split-trace", RACY);
     let run = |line: &str| {

@@ -8,7 +8,7 @@
 //! | read-write lock, reader                | `acq` and `rel` of the lock: readers are ordered, too              |
 //! | wait                                   | `rel`, and `acq` at its return                                     |
 //! | barrier, channel, atomic, fence, annotation | `acq` and `rel` of a lock of their own, one right after the other: they are ordered, too |
-//! | alloc, free                            | left out                                                           |
+//! | alloc, free, detach                    | left out                                                           |
 //!
 //! So an export has every order of the trace, and in the last rows some more: a detector of happens-before races finds
 //! nothing there that is none, and may miss some.

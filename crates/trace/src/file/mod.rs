@@ -42,7 +42,7 @@ pub use write::{Writer, Written};
 
 pub const MAGIC: [u8; 8] = *b"DEADHEAT";
 pub const VERSION: u32 = 3;
-/// The oldest version that is read: the first one had no `TURNS`.
+/// The oldest version that is read: the first one had no `TURNS`, the second no `DETACH`.
 pub const OLDEST: u32 = 1;
 /// The longest payload, decompressed: hostile files must not make a reader allocate more.
 pub const LONGEST: usize = 8 << 20;
