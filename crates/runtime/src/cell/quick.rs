@@ -1,5 +1,5 @@
 //! What [`super::record`] does in the commonest cases, in as few instructions as can be: the cell has no list, all that it
-//! remembers happened before the new access, and two words suffice for what is left.
+//! remembers happened before the new access or does not race with it, and two words suffice for what is left.
 //!
 //! | the cell has | it becomes |
 //! |---|---|
@@ -12,7 +12,7 @@
 
 use core::sync::atomic::Ordering;
 
-use deadheat_detect::entry::{self, LIST, LOCK, MASK, PLAIN, WHAT, WRITE};
+use deadheat_detect::entry::{self, Entry, LIST, LOCK, MASK, PLAIN, WHAT, WRITE};
 
 use super::{Cell, Right, Step, Words, lock, pair, settle_table, table, try_lock};
 
@@ -152,20 +152,30 @@ const NO_WORDS: Words = Words {
 #[inline(always)]
 fn outcome(before: Words, step: &Step, stamp: u64, need: u64) -> Option<Words> {
     let Words { first, second } = before;
-    if !step.clock.covers_word(first) || !step.clock.covers_word(second) {
+    let new = stamp | need;
+    let knows_first = step.clock.covers_word(first);
+    let knows_second = step.clock.covers_word(second);
+    if (!knows_first && entry::races(Entry(first), Entry(new), false))
+        || (!knows_second && entry::races(Entry(second), Entry(new), false))
+    {
         return None;
     }
-    let new = stamp | need;
     // What an entry leaves of another one.
-    let beside = |old: u64, whole: u64| if old & !whole & WHAT == 0 { 0 } else { old };
+    let beside = |old: u64, known: bool, whole: u64| {
+        if known && old & !whole & WHAT == 0 {
+            0
+        } else {
+            old
+        }
+    };
     if (first ^ new) & !MASK == 0 {
         return Some(Words {
             first: first | new,
-            second: beside(second, first | new),
+            second: beside(second, knows_second, first | new),
         });
     }
     if (second ^ new) & !MASK == 0 {
-        return Some(match beside(first, second | new) {
+        return Some(match beside(first, knows_first, second | new) {
             0 => Words {
                 first: second | new,
                 second: 0,
@@ -176,8 +186,9 @@ fn outcome(before: Words, step: &Step, stamp: u64, need: u64) -> Option<Words> {
             },
         });
     }
-    // Both happened before: what the new entry subsumes is a question of what they are.
-    let (mut first_stays, mut second_stays) = (beside(first, new) != 0, beside(second, new) != 0);
+    // What the new entry subsumes of what happened before is a question of what they are.
+    let mut first_stays = beside(first, knows_first, new) != 0;
+    let mut second_stays = beside(second, knows_second, new) != 0;
     if first_stays && second_stays {
         first_stays = !step.floor.covers_word(first);
         second_stays = !step.floor.covers_word(second);
