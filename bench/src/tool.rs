@@ -109,7 +109,7 @@ impl Tool {
             Tool::Tsan => Some("WARNING: ThreadSanitizer:"),
             Tool::Helgrind => Some("Possible data race during"),
             Tool::Drd => Some("Conflicting "),
-            Tool::Deadheat | Tool::Split => Some("deadheat: finding "),
+            Tool::Deadheat | Tool::Split => Some("deadheat: finding"),
             Tool::Native | Tool::Empty => None,
         }
     }

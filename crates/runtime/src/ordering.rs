@@ -27,7 +27,7 @@ use crate::history::Touch;
 use crate::record::atomics;
 use crate::runtime::Runtime;
 use crate::strand::Strand;
-use crate::syncvar::{Kind, State};
+use crate::syncvar::{Kind, Released, State};
 
 /// A memory order, as the compiler passes it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -103,7 +103,11 @@ pub fn load<T>(
         }
     }
     let var = rt.syncs.get(s, addr, Kind::Atomic);
-    let value = match var.unchanged_while(|released| released.known_to(s).then(&raw)) {
+    // Nothing is new in a value that the strand, or for a relaxed load its next fence, knows all about.
+    let known = |released: Released| {
+        released.is_in(&s.clock) || !order.acquires() && released.is_in(&s.acquirable)
+    };
+    let value = match var.unchanged_while(|released| known(released).then(&raw)) {
         Some(value) => value,
         None => var.with(|state| {
             let value = raw();

@@ -11,7 +11,7 @@ use std_alloc::collections::BTreeMap;
 use std_alloc::sync::Arc;
 use std_alloc::vec::Vec;
 
-use deadheat_detect::entry::{self, Entry};
+use deadheat_detect::entry;
 
 use crate::clock::Clock;
 use crate::intern::StackId;
@@ -166,11 +166,10 @@ impl Released {
         Released(entry::stamp(slot, seq))
     }
 
-    /// Does the strand surely know all of it?
+    /// Is all of it surely in the clock, which is what strands knew when they released something?
     #[inline(always)]
-    pub fn known_to(self, s: &Strand) -> bool {
-        let Entry(word) = Entry(self.0);
-        self != Self::MANY && s.clock.covers_word(word)
+    pub fn is_in(self, clock: &Clock) -> bool {
+        self != Self::MANY && clock.covers_word(self.0)
     }
 }
 

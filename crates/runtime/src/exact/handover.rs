@@ -21,8 +21,8 @@ const RELAXED: i32 = 0;
 const ACQUIRE: i32 = 2;
 const RELEASE: i32 = 3;
 
-/// Lets the threads write in turns, loading the turn with this order: how many races are found.
-fn races_if_loaded(rt: &'static Runtime, order: i32) -> usize {
+/// Lets the threads write in turns, loading the turn with this order and then perhaps making a fence: how many races are found.
+fn races_if_loaded(rt: &'static Runtime, order: i32, fence: Option<i32>) -> usize {
     let root = super::start(rt);
     let ids: Vec<_> = (0..THREADS + 1)
         .map(|_| rt.threads.create(rt, Some(root), Sort::Thread, StackId(0)))
@@ -38,6 +38,9 @@ fn races_if_loaded(rt: &'static Runtime, order: i32) -> usize {
         for round in (me..ROUNDS).step_by(THREADS as usize) {
             while load(s) != round {
                 std::thread::yield_now();
+            }
+            if let Some(fence) = fence {
+                ordering::fence(rt, s, Order::new(fence));
             }
             plain(rt, s, DATA, 8, Touch::Write, PC + 8);
             let store = || turn.store(round + 1, Ordering::SeqCst);
@@ -71,11 +74,17 @@ fn races_if_loaded(rt: &'static Runtime, order: i32) -> usize {
 #[test]
 fn a_value_comes_with_what_its_store_released() {
     static RT: Runtime = Runtime::new();
-    assert_eq!(races_if_loaded(&RT, ACQUIRE), 0);
+    assert_eq!(races_if_loaded(&RT, ACQUIRE, None), 0);
+}
+
+#[test]
+fn a_fence_takes_what_belongs_to_the_value_that_was_loaded() {
+    static RT: Runtime = Runtime::new();
+    assert_eq!(races_if_loaded(&RT, RELAXED, Some(ACQUIRE)), 0);
 }
 
 #[test]
 fn a_relaxed_load_brings_nothing() {
     static RT: Runtime = Runtime::new();
-    assert_eq!(races_if_loaded(&RT, RELAXED), ROUNDS as usize - 1);
+    assert_eq!(races_if_loaded(&RT, RELAXED, None), ROUNDS as usize - 1);
 }

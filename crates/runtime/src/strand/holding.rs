@@ -166,5 +166,6 @@ impl Strand {
 }
 
 fn var_index(addr: usize) -> usize {
-    (addr >> 3 ^ addr >> 9) % VARS
+    // Two words in a cell are often used in turns.
+    (addr >> 2 ^ addr >> 10) % VARS
 }
