@@ -50,6 +50,13 @@ fn built(name: &str, source: &str) -> Folder {
     folder
 }
 
+/// What the command prints, which must end well.
+fn succeeds(folder: &Folder, line: &str) -> String {
+    let output = folder.deadheat(line).output().expect(line);
+    assert!(output.status.success(), "{line}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -111,11 +118,7 @@ int main(void) {
 }
 ",
     );
-    let run = |line: &str| {
-        let output = folder.deadheat(line).output().expect(line);
-        assert!(output.status.success(), "{line}: {}", text(&output.stderr));
-        text(&output.stdout)
-    };
+    let run = |line: &str| succeeds(&folder, line);
     run("record -o app.dht ./prog");
     let stat = run("trace stat app.dht");
     assert!(stat.contains("  detach "), "{stat}");
@@ -142,11 +145,7 @@ int main(void) {
 #[test]
 fn traces_are_looked_into_and_exchanged() {
     let folder = built("split-trace", RACY);
-    let run = |line: &str| {
-        let output = folder.deadheat(line).output().expect(line);
-        assert!(output.status.success(), "{line}: {}", text(&output.stderr));
-        text(&output.stdout)
-    };
+    let run = |line: &str| succeeds(&folder, line);
     run("record -o app.dht ./prog");
     let stat = run("trace stat app.dht");
     assert!(

@@ -127,6 +127,19 @@ pub struct Access {
 }
 
 impl Access {
+    /// All of an access that is not a loop's.
+    #[inline(always)]
+    pub fn whole(addr: u64, spot: Spot, caller: StackNode, order: u32) -> Access {
+        Access {
+            addr,
+            spot,
+            len: spot.size() as u32,
+            caller,
+            order,
+            stride: 0,
+        }
+    }
+
     /// The stretches of memory that it touches: where each begins, and its bytes.
     #[inline(always)]
     pub fn stretches(&self) -> impl Iterator<Item = (u64, u32)> + use<> {

@@ -279,14 +279,7 @@ impl Sequencer {
             if !(1..LARGEST).contains(&spot.size()) {
                 break;
             }
-            let access = Access {
-                addr,
-                spot,
-                len: spot.size() as u32,
-                caller,
-                order: self.order_in_batch + taken,
-                stride: 0,
-            };
+            let access = Access::whole(addr, spot, caller, self.order_in_batch + taken);
             taken += 1;
             self.joins.add(&mut parts, serial, access);
         }
@@ -323,14 +316,7 @@ impl Sequencer {
                 _ => self.enter(strand),
             }
             let order = self.order_in_batch;
-            let access = Access {
-                addr,
-                spot,
-                len: size as u32,
-                caller,
-                order,
-                stride: 0,
-            };
+            let access = Access::whole(addr, spot, caller, order);
             self.order_in_batch += 1;
             self.passed.accesses += 1;
             let Some(Now {
@@ -418,12 +404,8 @@ impl Sequencer {
         {
             let checker = self.checker(addr >> STRIPE_SHIFT);
             let access = Access {
-                addr,
-                spot,
                 len: size as u32,
-                caller,
-                order,
-                stride: 0,
+                ..Access::whole(addr, spot, caller, order)
             };
             self.put(checker, access);
         } else {

@@ -310,14 +310,7 @@ fn programs_of_strands_that_nobody_joins() {
         trace
             .events
             .retain(|event| !matches!(event.action, Action::Join(_)) || rng.below(4) < keep);
-        let joined: BTreeSet<_> = trace
-            .events
-            .iter()
-            .filter_map(|event| match event.action {
-                Action::Join(child) => Some(child),
-                _ => None,
-            })
-            .collect();
+        let joined = trace.joined();
         for event in &trace.events {
             events.push(*event);
             if let Action::Fork(child) = event.action

@@ -358,6 +358,17 @@ impl Trace {
             .enumerate()
             .map(|(index, event)| (EventId(index), event))
     }
+
+    /// The strands that somebody waits for.
+    pub fn joined(&self) -> std::collections::BTreeSet<Strand> {
+        self.events
+            .iter()
+            .filter_map(|event| match event.action {
+                Action::Join(child) => Some(child),
+                _ => None,
+            })
+            .collect()
+    }
 }
 
 #[cfg(test)]

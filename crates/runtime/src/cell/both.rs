@@ -39,7 +39,10 @@ pub unsafe fn settle_both(
         Right::Owner => first,
         Right::Locker => lock(cell),
     };
-    let after = joined(cell, first, s, stamp, need);
+    let known = first & (LIST | LOCK) == 0
+        && s.clock.covers_word(first)
+        && s.clock.covers_word(cell.second.load(Ordering::Relaxed));
+    let after = known.then(|| join(cell, first, s, stamp, need)).flatten();
     if let Some((place, word)) = after {
         place.store(word, Ordering::Release);
     }
@@ -67,21 +70,7 @@ pub unsafe fn join_own(cell: *const Cell, s: &mut Strand, stamp: u64, need: u64)
     }
 }
 
-/// Which word of the cell becomes what.
-fn joined<'a>(
-    cell: &'a Cell,
-    first: u64,
-    s: &mut Strand,
-    stamp: u64,
-    need: u64,
-) -> Option<(&'a AtomicU64, u64)> {
-    let second = cell.second.load(Ordering::Relaxed);
-    let known =
-        first & (LIST | LOCK) == 0 && s.clock.covers_word(first) && s.clock.covers_word(second);
-    known.then(|| join(cell, first, s, stamp, need)).flatten()
-}
-
-/// The same for a cell without a list and with nothing that did not happen before.
+/// Which word of the cell, which names no list and remembers nothing that did not happen before, becomes what.
 #[inline(always)]
 fn join<'a>(
     cell: &'a Cell,

@@ -200,21 +200,13 @@ pub unsafe fn settle_table(
     let mut after = first;
     let mut done = false;
     if first & LOCK == 0 && named_by(first) {
-        let sole = is_sole(cell, first, new);
+        let past = Past::of(cell, first, new);
+        let covers = |word| clock.covers_word(word);
         // SAFETY: just asked.
-        done = settle(
-            unsafe { Table::of(first) },
-            sole,
-            |word| clock.covers_word(word),
-            new,
-        );
+        done = settle(unsafe { Table::of(first) }, past, covers, new);
         if done {
             let whole = new & WHOLE == WHOLE;
-            after = match (whole, sole) {
-                (true, _) => new,
-                (false, true) => first,
-                (false, false) => first & !SOLE,
-            };
+            after = if whole { new } else { past.after(first) };
             cell.second
                 .store(if whole { 0 } else { new }, Ordering::Release);
         }
@@ -232,15 +224,39 @@ pub unsafe fn settle_table(
 /// A plain write of all bytes.
 const WHOLE: u64 = MASK | PLAIN | WRITE;
 
-/// Is all that the table of the cell holds of the same slot as `new`?
-#[inline(always)]
-fn is_sole(cell: &Cell, first: u64, new: u64) -> bool {
-    first & SOLE != 0 && Entry(cell.second.load(Ordering::Relaxed)).slot() == Entry(new).slot()
+/// Whose the accesses are that a table holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Past {
+    /// All of the slot that makes the next one.
+    Own,
+    Any,
+}
+
+impl Past {
+    /// Of the cell's table, which `first` names, for somebody who adds `new`.
+    #[inline(always)]
+    fn of(cell: &Cell, first: u64, new: u64) -> Past {
+        let last = Entry(cell.second.load(Ordering::Relaxed));
+        if first & SOLE != 0 && last.slot() == Entry(new).slot() {
+            Past::Own
+        } else {
+            Past::Any
+        }
+    }
+
+    /// The cell's first word when that was added.
+    #[inline(always)]
+    fn after(self, first: u64) -> u64 {
+        match self {
+            Past::Own => first | SOLE,
+            Past::Any => first & !SOLE,
+        }
+    }
 }
 
 /// The access is put into its parts, unless that is needless because it is all that there is to know of the cell.
 #[inline(always)]
-fn settle(table: Table, sole: bool, covers: impl Fn(u64) -> bool, new: u64) -> bool {
+fn settle(table: Table, past: Past, covers: impl Fn(u64) -> bool, new: u64) -> bool {
     let Some(parts) = table.parts_of(new as u8) else {
         return false;
     };
@@ -253,7 +269,7 @@ fn settle(table: Table, sole: bool, covers: impl Fn(u64) -> bool, new: u64) -> b
         known = word;
         yes
     };
-    if !sole {
+    if past == Past::Any {
         for part in parts.clone() {
             if !knows(table.get(part, Row::Write)) || !knows(table.get(part, Row::Read)) {
                 return false;
@@ -281,14 +297,14 @@ fn settle(table: Table, sole: bool, covers: impl Fn(u64) -> bool, new: u64) -> b
 /// `first` must be the cell's and name a table.
 pub unsafe fn recorded(cell: &Cell, first: u64, step: &Step, new: Entry) -> Option<u64> {
     let covers = |word| step.covers(Entry(word));
-    let sole = is_sole(cell, first, new.0);
+    let past = Past::of(cell, first, new.0);
     let mut after = first;
     // SAFETY: by the contract.
-    if !settle(unsafe { Table::of(first) }, sole, covers, new.0) {
+    if !settle(unsafe { Table::of(first) }, past, covers, new.0) {
         // SAFETY: by the contract.
         after = unsafe { refined(first, new.mask()) }?;
         // SAFETY: a table that no cell names yet.
-        if !settle(unsafe { Table::of(after) }, sole, covers, new.0) {
+        if !settle(unsafe { Table::of(after) }, past, covers, new.0) {
             // SAFETY: as above.
             unsafe { free(after) };
             return None;
@@ -299,7 +315,7 @@ pub unsafe fn recorded(cell: &Cell, first: u64, step: &Step, new: Entry) -> Opti
         return Some(new.0);
     }
     cell.second.store(new.0, Ordering::Release);
-    Some(if sole { after | SOLE } else { after & !SOLE })
+    Some(past.after(after))
 }
 
 /// Do both words name the same table?
@@ -382,10 +398,12 @@ pub fn made_of(words: &[u64], step: &Step) -> Option<u64> {
         }
     }
     let part = largest_part(&rows);
-    let sole = old
-        .iter()
-        .all(|&word| Entry(word).slot() == Entry(new).slot());
-    (words.len() > FEW[part as usize]).then(|| make(&rows, part) | if sole { SOLE } else { 0 })
+    let own = |&word: &u64| Entry(word).slot() == Entry(new).slot();
+    let past = match old.iter().all(own) {
+        true => Past::Own,
+        false => Past::Any,
+    };
+    (words.len() > FEW[part as usize]).then(|| past.after(make(&rows, part)))
 }
 
 /// How large parts can be if the bytes of a part are alike.

@@ -14,7 +14,7 @@ use deadheat_trace::{
 };
 
 use super::told::{Fact, Played, told};
-use crate::access::{self, leave};
+use crate::access::{self, InCell, leave};
 use crate::cell::{self, Cell};
 use crate::clock::Clock;
 use crate::collect::collect;
@@ -114,14 +114,7 @@ impl Player {
         self.objects = OBJECTS + self.traces * OBJECTS_STRIDE;
         self.sites = sites;
         self.crowded = crowded(trace);
-        self.joined = trace
-            .events
-            .iter()
-            .filter_map(|event| match event.action {
-                Action::Join(child) => Some(child),
-                _ => None,
-            })
-            .collect();
+        self.joined = trace.joined();
         // A free marks memory only where there is shadow.
         assert!(
             self.rt.shadow.cell(self.base).is_some()
@@ -501,7 +494,13 @@ pub fn plain(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touc
         // SAFETY: the shadow gave the cell.
         unsafe {
             if !settled(s, cell, need) && !settle::tested::settle(addr, need, s, cell, place) {
-                access::unsettled(rt, s, addr, cell, need, place);
+                let access = InCell {
+                    addr,
+                    cell,
+                    need,
+                    place,
+                };
+                access::unsettled(rt, s, access);
             }
         }
     };

@@ -1,0 +1,64 @@
+//! What tests need to hold this against its specification.
+
+use super::one_cell::{tested_part, tested_read8, tested_write8};
+use super::table::tested_table;
+use super::two_cells::{tested_read16, tested_write16};
+use super::*;
+
+std::thread_local! {
+    static LEFT: core::cell::Cell<bool> = const { core::cell::Cell::new(false) };
+}
+
+pub(super) unsafe extern "C" fn left(_: usize, _: u64, _: &mut Strand, _: *mut Cell, _: Place) {
+    LEFT.set(true);
+}
+
+/// Lets the hooks' assembler settle the access; false if it left that to [`access::unsettled`].
+///
+/// # Safety
+/// As for that.
+pub unsafe fn settle(
+    addr: usize,
+    need: u64,
+    s: &mut Strand,
+    cell: *mut Cell,
+    place: Place,
+) -> bool {
+    LEFT.set(false);
+    // SAFETY: by the contract.
+    unsafe {
+        if crate::cell::has_table(cell) {
+            tested_table(addr, need, s, cell, place);
+        } else if need == MASK | PLAIN | WRITE {
+            tested_write8(addr, need, s, cell, place);
+        } else if need == MASK | PLAIN {
+            tested_read8(addr, need, s, cell, place);
+        } else {
+            tested_part(addr, need, s, cell, place);
+        }
+    }
+    !LEFT.get()
+}
+
+/// The same for all bytes of the cell and of the next one; false if it left both.
+///
+/// # Safety
+/// As for [`settle`], and both cells must be of one block.
+pub unsafe fn settle_two(
+    addr: usize,
+    need: u64,
+    s: &mut Strand,
+    cell: *mut Cell,
+    place: Place,
+) -> bool {
+    LEFT.set(false);
+    // SAFETY: by the contract.
+    unsafe {
+        if need & WRITE != 0 {
+            tested_write16(addr, need, s, cell, place);
+        } else {
+            tested_read16(addr, need, s, cell, place);
+        }
+    }
+    !LEFT.get()
+}
