@@ -528,3 +528,21 @@ impl Default for SyncVars {
         SyncVars::new()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changed_meanwhile_is_not_believed() {
+        let var = SyncVar::new(8, 1);
+        assert_eq!(var.unchanged_while(|_| Some(1)), Some(1));
+        assert_eq!(var.unchanged_while(|_| None::<u32>), None);
+        let changing = var.unchanged_while(|_| {
+            var.with(|_| ());
+            Some(1)
+        });
+        assert_eq!(changing, None);
+        var.with(|_| assert_eq!(var.unchanged_while(|_| Some(1)), None));
+    }
+}

@@ -7,6 +7,7 @@ mod lives;
 mod player;
 mod replay;
 mod stress;
+mod tables;
 mod told;
 
 use crate::intern::StackId;

@@ -142,13 +142,13 @@ fn perform(rt: &'static Runtime, s: &mut Strand, plan: &Plan, me: usize, phase: 
     }
 }
 
-fn release(rt: &'static Runtime, s: &mut Strand, object: usize) {
+pub(super) fn release(rt: &'static Runtime, s: &mut Strand, object: usize) {
     rt.syncs
         .get(s, object, Kind::Semaphore)
         .with(|state| state.release(s));
 }
 
-fn acquire(rt: &'static Runtime, s: &mut Strand, object: usize) {
+pub(super) fn acquire(rt: &'static Runtime, s: &mut Strand, object: usize) {
     rt.syncs
         .get(s, object, Kind::Semaphore)
         .with(|state| state.acquire(rt, s));
