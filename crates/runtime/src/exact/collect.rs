@@ -173,3 +173,28 @@ fn numbers_of_records_begin_again() {
         collect(&RT, None);
     }
 }
+
+/// A place that a strand comes back to after so many others that its record is gone gets a new one.
+#[test]
+fn a_record_that_is_gone_is_made_again() {
+    static RT: Runtime = Runtime::new();
+    let root = super::start(&RT);
+    let write = |s: &mut Strand, pc: u64| {
+        plain(&RT, s, DATA, 8, Touch::Write, pc);
+        s.published();
+        s.begin_step();
+    };
+    write(root, PC);
+    // As if it had been at so many other places.
+    let history = root.history.expect("a strand with a slot");
+    let later = SiteId(root.site.0 + 2 * SiteId::REUSED - 1);
+    root.site = later;
+    root.site_chunk = history.sites_after(later, &RT.histories.bytes);
+    write(root, PC + 1);
+    collect(&RT, None);
+    write(root, PC);
+    assert_eq!(
+        place_of_write(&RT, DATA),
+        Some(Place::new(PC, Touch::Write, 8))
+    );
+}

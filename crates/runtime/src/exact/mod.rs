@@ -9,6 +9,8 @@ mod replay;
 mod stress;
 mod tables;
 mod told;
+mod turns;
+mod two_cells;
 
 use crate::intern::StackId;
 use crate::runtime::Runtime;
