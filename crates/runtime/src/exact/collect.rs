@@ -185,13 +185,18 @@ fn a_record_that_is_gone_is_made_again() {
         s.begin_step();
     };
     write(root, PC);
-    // As if it had been at so many other places.
     let history = root.history.expect("a strand with a slot");
+    let number = root.seq;
+    assert!(history.record(number).is_some());
+    // As if it had been at so many other places.
     let later = SiteId(root.site.0 + 2 * SiteId::REUSED - 1);
     root.site = later;
     root.site_chunk = history.sites_after(later, &RT.histories.bytes);
-    write(root, PC + 1);
+    for _ in 0..3 * CHUNK {
+        write(root, PC + 1);
+    }
     collect(&RT, None);
+    assert!(history.record(number).is_none());
     write(root, PC);
     assert_eq!(
         place_of_write(&RT, DATA),
