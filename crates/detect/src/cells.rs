@@ -167,6 +167,11 @@ impl<T: Default> Pages<T> {
             .collect();
     }
 
+    /// All cells of all pages.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.pages.iter().flat_map(|(_, cells)| cells.iter())
+    }
+
     /// How many pages there are.
     pub fn pages(&self) -> usize {
         self.pages.len()

@@ -140,6 +140,11 @@ impl<I: Copy> Djit<I> {
         });
     }
 
+    /// What is remembered of older accesses.
+    pub fn ids(&self) -> impl Iterator<Item = I> {
+        self.cells.iter().flatten().map(|log| log.id)
+    }
+
     /// Pages of memory that are remembered.
     pub fn pages(&self) -> usize {
         self.cells.pages()

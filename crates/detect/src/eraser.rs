@@ -409,6 +409,12 @@ impl<I: Copy> Eraser<I> {
         self.cells = Pages::default();
     }
 
+    /// What is remembered of older accesses.
+    pub fn ids(&self) -> impl Iterator<Item = I> {
+        let groups = self.cells.iter().flatten();
+        groups.flat_map(|group| [group.last.1, group.other.1])
+    }
+
     /// Pages of memory that are remembered.
     pub fn pages(&self) -> usize {
         self.cells.pages()

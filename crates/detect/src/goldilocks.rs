@@ -262,6 +262,11 @@ impl<I: Copy> Goldilocks<I> {
         });
     }
 
+    /// What is remembered of older accesses.
+    pub fn ids(&self) -> impl Iterator<Item = I> {
+        self.cells.iter().flatten().map(|past| past.id)
+    }
+
     /// Pages of memory that are remembered.
     pub fn pages(&self) -> usize {
         self.cells.pages()

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use deadheat_trace::Strand;
-use deadheat_trace::wire::{Next, StackNode, stack_of, with_stack, words_of};
+use deadheat_trace::wire::{Next, StackNode, StackSet, stack_of, with_stack, words_of};
 
 use crate::calls::Calls;
 use crate::layout::{Arena, FRAME_WORDS, FRAMES, FrameHeader};
@@ -189,6 +189,19 @@ impl Taker {
     /// program's.
     pub fn node(&self, node: StackNode) -> Option<(StackNode, u64)> {
         self.calls.node(node)
+    }
+
+    /// Whether there are so many call stacks that those nobody needs should go, if to find them takes a look at so many pages.
+    pub fn stacks_due(&self, pages: usize) -> bool {
+        self.calls.is_due(pages)
+    }
+
+    /// Forgets the call stacks that nobody has, if `used` are those of all that [`Self::next`] has given.
+    pub fn keep_stacks(&mut self, mut used: StackSet) {
+        for words in self.ahead.values() {
+            used.add_words(words);
+        }
+        self.calls.keep(&used);
     }
 
     /// Lets the program run for a moment.

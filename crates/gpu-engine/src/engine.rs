@@ -9,6 +9,7 @@ use deadheat_pipeline::found::{Candidate, Found};
 use deadheat_pipeline::pool::{Checked, Left, Worker};
 use deadheat_pipeline::sequence::FRAME;
 use deadheat_pipeline::shard::Shard;
+use deadheat_trace::wire::StackSet;
 
 use crate::device::{Gpu, GpuError};
 use crate::lane::{Counts, Lane, Limits};
@@ -114,6 +115,13 @@ impl Worker for Engine {
     fn settle(&mut self, done: &mut dyn FnMut(Checked)) {
         while !self.under_way.is_empty() {
             self.collect(done);
+        }
+    }
+
+    fn stacks(&mut self, used: &mut StackSet) {
+        self.lanes.iter_mut().for_each(|lane| lane.stacks(used));
+        if let Some(djit) = &mut self.djit {
+            djit.stacks(used);
         }
     }
 

@@ -15,6 +15,7 @@ use deadheat_pipeline::detector::DetectorKind;
 use deadheat_pipeline::found::{Candidate, Found, Info, Side};
 use deadheat_pipeline::shard::{Across, Shard};
 use deadheat_trace::Strand;
+use deadheat_trace::wire::StackSet;
 
 use crate::device::{Bench, Gpu, GpuError, Kernels, Order};
 use crate::layout::{ENTRY, GROUP, GUARDS, HANDED, RECORD, why};
@@ -153,6 +154,14 @@ impl Lane {
             self.packer.pages.free(place);
         }
         Ok(self.shard.check(&rest))
+    }
+
+    /// Adds the call stacks of all that is remembered. The numbers of places on the GPU are never used again, so all of them are.
+    pub fn stacks(&mut self, used: &mut StackSet) {
+        self.shard.stacks(used);
+        for info in &self.packer.sites {
+            used.add(info.caller);
+        }
     }
 
     /// What was found in all.

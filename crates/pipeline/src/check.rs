@@ -156,6 +156,9 @@ pub fn check_with<S: Source>(
                     run.sequencer.named(&named);
                 }
                 run.summary.most_pages = run.summary.most_pages.max(pool.pages());
+                if source.stacks_due(pool.pages()) {
+                    run.keep_stacks(&mut pool, source, listener);
+                }
                 listener.passed(&run.sequencer.passed);
             }
             match progress {
@@ -233,6 +236,24 @@ impl Running<'_> {
             }
         }
         out.iter().for_each(|line| listener.line(line));
+    }
+
+    /// Tells the source which call stacks anybody still has: to be called when the batches were just taken.
+    fn keep_stacks<S: Source>(
+        &mut self,
+        pool: &mut Pool<'_>,
+        source: &mut S,
+        listener: &mut impl Listener,
+    ) {
+        let Some(mut used) = pool.stacks() else {
+            return;
+        };
+        // What was found has stacks that nobody else may have.
+        self.tell(pool.found(), source, listener);
+        self.sequencer.stacks(&mut used);
+        self.merger.stacks(&mut used);
+        self.teller.stacks(&mut used);
+        source.keep_stacks(used);
     }
 
     /// Counts, losses, and what the detectors say of each other.

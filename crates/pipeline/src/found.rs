@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use deadheat_detect::entry::Entry;
-use deadheat_trace::wire::{Spot, StackNode};
+use deadheat_trace::wire::{Spot, StackNode, StackSet};
 use deadheat_trace::{Range, Strand};
 
 use crate::batch::{LocksId, kind};
@@ -37,6 +37,15 @@ pub struct Described {
     pub block: crate::batch::Block,
     /// Who gave it back, and where.
     pub freed: Option<(Strand, StackNode)>,
+}
+
+impl Described {
+    pub fn stacks(&self, used: &mut StackSet) {
+        used.add(self.block.stack);
+        if let Some((_, stack)) = self.freed {
+            used.add(stack);
+        }
+    }
 }
 
 /// Two accesses that race, or (from Eraser) two that no lock guards.
@@ -94,6 +103,8 @@ pub struct Found {
     /// New since they were last taken.
     pub candidates: Vec<Candidate>,
     counts: HashMap<u64, u64>,
+    /// The calls of all pairs in `counts`, whose keys are made of their numbers: those must not become another stack's.
+    callers: StackSet,
     /// Memory whose races are meant, by start.
     exempt: BTreeMap<u64, u64>,
     /// The racing bytes of each detector, by cell; only if there are several to compare.
@@ -150,6 +161,8 @@ impl Found {
             self.lost += 1;
         } else {
             self.counts.insert(key, 1);
+            self.callers.add(candidate.new.info.caller);
+            self.callers.add(candidate.old.info.caller);
             self.candidates.push(candidate);
         }
     }
@@ -158,6 +171,14 @@ impl Found {
     pub fn exempt(&mut self, range: Range) {
         let (start, end) = range.bounds();
         self.exempt.insert(start, end);
+    }
+
+    /// Adds the call stacks that are needed to know a pair again, or to tell it.
+    pub fn stacks(&self, used: &mut StackSet) {
+        used.join(&self.callers);
+        for described in self.candidates.iter().filter_map(|one| one.memory) {
+            described.stacks(used);
+        }
     }
 
     /// How often each pair of places was seen.

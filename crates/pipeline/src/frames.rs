@@ -10,6 +10,7 @@
 
 use deadheat_detect::entry::{self, Entry, MASK, SEQ_SHIFT};
 use deadheat_trace::Range;
+use deadheat_trace::wire::StackSet;
 
 use crate::batch::{Access, Run, bits};
 use crate::detector::{Clocks, DetectorKind};
@@ -165,6 +166,13 @@ impl Frames {
                     next: head,
                 });
             }
+        }
+    }
+
+    /// Adds the call stacks of all accesses of this frame.
+    pub fn stacks(&self, used: &mut StackSet) {
+        for link in &self.links {
+            used.add(link.info.caller);
         }
     }
 

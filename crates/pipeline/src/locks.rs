@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use deadheat_detect::eraser::{Lock, Locking, Mode};
 use deadheat_order::{PerStrand, QuickMap};
 use deadheat_trace::Strand;
-use deadheat_trace::wire::{Object, StackNode};
+use deadheat_trace::wire::{Object, StackNode, StackSet};
 
 use crate::batch::LocksId;
 
@@ -113,6 +113,14 @@ impl Locks {
         }
         locks.reverse();
         locks
+    }
+
+    /// Adds the call stacks of all lists that are kept.
+    pub fn stacks(&self, used: &mut StackSet) {
+        let listed = self.lists.lists.iter().map(|(_, one)| one);
+        for one in listed.chain(self.held.values().flat_map(|(held, _)| held)) {
+            used.add(one.taken_at);
+        }
     }
 
     /// The strand will do nothing more.

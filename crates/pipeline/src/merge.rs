@@ -9,7 +9,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use deadheat_order::PerStrand;
-use deadheat_trace::wire::{Damage, Decoder, Item, Next, Source, is_act, turns_in, words_of};
+use deadheat_trace::wire::{
+    Damage, Decoder, Item, Next, Source, StackSet, is_act, turns_in, words_of,
+};
 use deadheat_trace::{Action, Strand};
 
 use crate::sequence::Sequencer;
@@ -203,6 +205,14 @@ impl Merger {
             }
         }
         Progress::Some
+    }
+
+    /// Adds the call stacks of what was not passed on.
+    pub fn stacks(&self, used: &mut StackSet) {
+        for stream in self.streams.iter().flatten() {
+            used.add(stream.decoder.caller());
+            used.add_words(&stream.words[stream.passed..]);
+        }
     }
 
     /// Looks for the next act of a stream, asking for more as long as there is none. Was anything passed on?

@@ -3,6 +3,8 @@
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
+use deadheat_trace::wire::StackSet;
+
 use crate::batch::{Batch, Named};
 use crate::found::{Candidate, Found};
 use crate::shard::Shard;
@@ -30,6 +32,9 @@ pub trait Worker: Send {
     /// Nothing more comes for now: finishes all that it was given.
     fn settle(&mut self, done: &mut dyn FnMut(Checked));
 
+    /// Adds the call stacks of all that it remembers, when everything is settled.
+    fn stacks(&mut self, used: &mut StackSet);
+
     /// What was found in all, when everything is settled.
     fn finish(self: Box<Self>) -> Left;
 }
@@ -46,12 +51,23 @@ impl Worker for Shard {
 
     fn settle(&mut self, _: &mut dyn FnMut(Checked)) {}
 
+    fn stacks(&mut self, used: &mut StackSet) {
+        Shard::stacks(self, used);
+    }
+
     fn finish(self: Box<Self>) -> Left {
         Left {
             found: vec![Shard::finish(*self)],
             ..Left::default()
         }
     }
+}
+
+/// What a checker on a thread of its own is asked to do.
+enum Ask {
+    Check(Batch),
+    /// To finish all that it was given, and to say which call stacks it needs.
+    Stacks(Sender<StackSet>),
 }
 
 /// What came of a batch at one of the checkers.
@@ -88,7 +104,7 @@ pub struct Pool<'scope> {
 enum How<'scope> {
     Here(Box<Shard>),
     Threads {
-        senders: Vec<SyncSender<Batch>>,
+        senders: Vec<SyncSender<Ask>>,
         results: Receiver<Done>,
         threads: Vec<ScopedJoinHandle<'scope, Left>>,
     },
@@ -148,10 +164,30 @@ impl<'scope> Pool<'scope> {
             How::Threads { senders, .. } => {
                 for (sender, batch) in senders.iter().zip(batches) {
                     // A checker that is gone has panicked, which `finish` passes on.
-                    let _ = sender.send(batch);
+                    let _ = sender.send(Ask::Check(batch));
                 }
             }
         }
+    }
+
+    /// The call stacks of all that the checkers remember, when they have finished all that they were given; none if one is gone.
+    pub fn stacks(&mut self) -> Option<StackSet> {
+        let mut used = StackSet::default();
+        match &mut self.how {
+            How::Here(shard) => shard.stacks(&mut used),
+            How::Threads { senders, .. } => {
+                let mut answers = Vec::new();
+                for sender in senders {
+                    let (answer, answered) = channel();
+                    sender.send(Ask::Stacks(answer)).ok()?;
+                    answers.push(answered);
+                }
+                for answer in answers {
+                    used.join(&answer.recv().ok()?);
+                }
+            }
+        }
+        Some(used)
     }
 
     /// What was found in batches that all have finished, in the order of the execution, whatever the number of checkers.
@@ -239,24 +275,30 @@ fn start<'scope, 'env>(
     checker: usize,
     mut worker: Box<dyn Worker + 'scope>,
     results: Sender<Done>,
-) -> (SyncSender<Batch>, ScopedJoinHandle<'scope, Left>) {
-    let (sender, batches) = sync_channel::<Batch>(WAITING);
+) -> (SyncSender<Ask>, ScopedJoinHandle<'scope, Left>) {
+    let (sender, asks) = sync_channel::<Ask>(WAITING);
     let thread = scope.spawn(move || {
         // Whoever wants the results may be gone; the batches must be taken all the same.
         let mut done = |checked: Checked| {
             let _ = results.send(Done { checker, checked });
         };
         loop {
-            let next = match batches.try_recv() {
-                Ok(batch) => Some(batch),
+            let next = match asks.try_recv() {
+                Ok(ask) => Some(ask),
                 Err(TryRecvError::Empty) => {
                     worker.settle(&mut done);
-                    batches.recv().ok()
+                    asks.recv().ok()
                 }
                 Err(TryRecvError::Disconnected) => None,
             };
             match next {
-                Some(batch) => worker.take(batch, &mut done),
+                Some(Ask::Check(batch)) => worker.take(batch, &mut done),
+                Some(Ask::Stacks(answer)) => {
+                    worker.settle(&mut done);
+                    let mut used = StackSet::default();
+                    worker.stacks(&mut used);
+                    let _ = answer.send(used);
+                }
                 None => break,
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use deadheat_detect::eraser::{Locking, locking};
 use deadheat_trace::wire::{
-    Act, Decoder, Item, LARGEST, MemoryKind, Spot, StackNode, Touched, Turns, access_of,
+    Act, Decoder, Item, LARGEST, MemoryKind, Spot, StackNode, StackSet, Touched, Turns, access_of,
 };
 use deadheat_trace::{Action, Event, Range, Strand};
 
@@ -195,6 +195,17 @@ impl Sequencer {
     pub fn forget_eagerly(&mut self) {
         self.forget_after = 1;
         self.order.sweep_from = 1;
+    }
+
+    /// Adds the call stacks of all that is kept for reports. To be called when the batches were just taken: theirs belong to
+    /// whoever checks them.
+    pub fn stacks(&self, used: &mut StackSet) {
+        debug_assert!(self.batches.iter().all(|batch| batch.steps.is_empty()));
+        self.locks.stacks(used);
+        self.timelines.stacks(used);
+        for &(.., at) in &self.forks {
+            used.add(at);
+        }
     }
 
     /// What is kept to say who knows what.

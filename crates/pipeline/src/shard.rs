@@ -11,7 +11,7 @@ use deadheat_detect::entry::{self, Care, Entry, Op};
 use deadheat_detect::eraser::{Eraser, Watched};
 use deadheat_detect::goldilocks::Goldilocks;
 use deadheat_order::{Epoch, Time};
-use deadheat_trace::wire::{MemoryKind, StackNode};
+use deadheat_trace::wire::{MemoryKind, StackNode, StackSet};
 use deadheat_trace::{Addr, Range, Strand};
 
 use crate::batch::{Access, Batch, Block, Named, News, Run, Step, bits, kind};
@@ -227,6 +227,39 @@ impl Shard {
         // Several detectors go through a run one after the other.
         found.sort_by_key(|candidate| (candidate.order, candidate.detector));
         found
+    }
+
+    /// Adds the call stacks of all that is remembered.
+    pub fn stacks(&mut self, used: &mut StackSet) {
+        let Shard {
+            clocks: _,
+            fast,
+            frames,
+            djit,
+            goldilocks,
+            eraser,
+            blocks,
+            found,
+            clashes: _,
+            swept: _,
+            few: _,
+            named: _,
+        } = self;
+        if let Some(fast) = fast {
+            fast.stacks(used);
+        }
+        if let Some(frames) = frames {
+            frames.stacks(used);
+        }
+        let slow = djit.iter().flat_map(Djit::ids);
+        let slow = slow.chain(goldilocks.iter().flat_map(Goldilocks::ids));
+        for side in slow.chain(eraser.iter().flat_map(Eraser::ids)) {
+            used.add(side.info.caller);
+        }
+        for described in blocks.maps.values().flat_map(BTreeMap::values) {
+            described.stacks(used);
+        }
+        found.stacks(used);
     }
 
     /// What was found in all, when everything was checked.

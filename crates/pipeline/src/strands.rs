@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use deadheat_trace::Strand;
-use deadheat_trace::wire::StackNode;
+use deadheat_trace::wire::{StackNode, StackSet};
 use serde_json::{Value, json};
 
 /// Strands that have ended and are still known, more or less.
@@ -54,6 +54,13 @@ impl Strands {
     pub fn ended(&mut self, strand: Strand) {
         self.living.remove(&strand);
         self.forget();
+    }
+
+    /// Adds the call stacks of all that is known.
+    pub fn stacks(&self, used: &mut StackSet) {
+        for (_, at) in self.known.values().filter_map(|known| known.forked) {
+            used.add(at);
+        }
     }
 
     /// The program said who it is.

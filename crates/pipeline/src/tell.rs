@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use deadheat_detect::entry::PLAIN;
 use deadheat_detect::eraser::Lock;
 use deadheat_trace::Strand;
-use deadheat_trace::wire::{MemoryKind, Source, StackNode};
+use deadheat_trace::wire::{MemoryKind, Source, StackNode, StackSet};
 use serde_json::{Value, json};
 
 use crate::batch::{LocksId, kind};
@@ -89,6 +89,11 @@ impl Teller {
     /// A strand has ended.
     pub fn ended(&mut self, strand: Strand) {
         self.strands.ended(strand);
+    }
+
+    /// Adds the call stacks that may still be told. Those of what was told are kept by whoever found it.
+    pub fn stacks(&self, used: &mut StackSet) {
+        self.strands.stacks(used);
     }
 
     /// The lines that end the stream.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use deadheat_order::PerStrand;
-use deadheat_trace::wire::{Act, Object, StackNode};
+use deadheat_trace::wire::{Act, Object, StackNode, StackSet};
 use deadheat_trace::{Action, Strand};
 
 use crate::batch::News;
@@ -76,6 +76,13 @@ impl Timelines {
             .get(strand)
             .map(|moments| moments.iter())
             .unwrap_or_default()
+    }
+
+    /// Adds the call stacks of all that is kept.
+    pub fn stacks(&self, used: &mut StackSet) {
+        for moment in self.strands.values().flatten() {
+            used.add(moment.stack);
+        }
     }
 
     /// The strand will do nothing more. It is remembered for a while.

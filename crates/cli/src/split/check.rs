@@ -9,7 +9,7 @@ use deadheat_pipeline::{
     Across, DetectorKind, Listener, Other, Settings as CheckSettings, check_with,
 };
 use deadheat_trace::Strand;
-use deadheat_trace::wire::{Next, Source, StackNode};
+use deadheat_trace::wire::{Next, Source, StackNode, StackSet};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
@@ -162,6 +162,14 @@ impl Source for Tapped {
 
     fn wait(&mut self) {
         self.live.wait();
+    }
+
+    fn stacks_due(&self, pages: usize) -> bool {
+        self.live.stacks_due(pages)
+    }
+
+    fn keep_stacks(&mut self, used: StackSet) {
+        self.live.keep_stacks(used);
     }
 }
 

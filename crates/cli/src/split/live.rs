@@ -2,7 +2,7 @@
 
 use deadheat_frames::Taker;
 use deadheat_trace::Strand;
-use deadheat_trace::wire::{Next, Source, StackNode};
+use deadheat_trace::wire::{Next, Source, StackNode, StackSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
@@ -51,5 +51,13 @@ impl Source for Live {
 
     fn wait(&mut self) {
         self.taker.nap();
+    }
+
+    fn stacks_due(&self, pages: usize) -> bool {
+        self.taker.stacks_due(pages)
+    }
+
+    fn keep_stacks(&mut self, used: StackSet) {
+        self.taker.keep_stacks(used);
     }
 }

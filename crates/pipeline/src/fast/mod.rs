@@ -34,6 +34,7 @@ mod sites;
 
 use deadheat_detect::entry::{self, Entry, MASK, PLAIN, WRITE};
 use deadheat_trace::Range;
+use deadheat_trace::wire::StackSet;
 
 use crate::batch::{Batch, Buried, Named, Run, Slot, bits};
 use crate::detector::{Clocks, DetectorKind};
@@ -96,7 +97,7 @@ impl Fast {
                 sites,
                 ..
             } = self;
-            sites.collect(|mark| pages.sites(lists, mark));
+            drop(sites.collect(|mark| pages.sites(lists, mark)));
         }
         let now = Now {
             stamp: entry::stamp(run.slot.0, run.time),
@@ -278,6 +279,19 @@ impl Fast {
                 true
             });
         });
+    }
+
+    /// Adds the call stacks of all accesses that are remembered.
+    pub fn stacks(&mut self, used: &mut StackSet) {
+        let Fast {
+            pages,
+            lists,
+            sites,
+            ..
+        } = self;
+        for info in sites.collect(|mark| pages.sites(lists, mark)) {
+            used.add(info.caller);
+        }
     }
 
     /// Pages of memory that are remembered.

@@ -77,9 +77,12 @@ impl Sites {
         self.all.len() - self.free.len() >= self.most
     }
 
-    /// Drops all but those that `each` calls its argument with.
+    /// Drops all but those that `each` calls its argument with; what is behind those that stay.
     #[cold]
-    pub fn collect(&mut self, each: impl FnOnce(&mut dyn FnMut(Site))) {
+    pub fn collect(
+        &mut self,
+        each: impl FnOnce(&mut dyn FnMut(Site)),
+    ) -> impl Iterator<Item = Info> {
         let mut used = vec![false; self.all.len()];
         used[0] = true;
         each(&mut |site| used[site.0 as usize] = true);
@@ -88,8 +91,15 @@ impl Sites {
         self.free.clear();
         self.free
             .extend(numbers.filter(|&n| !used[n as usize]).map(Site));
-        self.near.fill((self.all[0], Site(0)));
+        // What a cell holds keeps its number, so that nobody can tell when this was done.
+        for (info, site) in &mut self.near {
+            if !used[site.0 as usize] {
+                (*info, *site) = (self.all[0], Site(0));
+            }
+        }
         self.most = FEW.max(2 * (self.all.len() - self.free.len()));
+        let kept = self.all.iter().zip(used).filter(|(_, used)| *used);
+        kept.map(|(info, _)| *info)
     }
 }
 
@@ -105,6 +115,7 @@ mod tests {
     use super::*;
     use crate::batch::LocksId;
     use deadheat_trace::wire::{Spot, StackNode};
+    use std::collections::HashSet;
 
     fn info(n: u64) -> Info {
         Info {
@@ -128,7 +139,9 @@ mod tests {
                 }
             }
             kept.retain(|(n, _)| n % 60_000 != round);
-            sites.collect(|mark| kept.iter().for_each(|&(_, site)| mark(site)));
+            let marked = sites.collect(|mark| kept.iter().for_each(|&(_, site)| mark(site)));
+            let marked: HashSet<Info> = marked.collect();
+            assert!(kept.iter().all(|&(n, _)| marked.contains(&info(n))));
             for &(n, site) in &kept {
                 assert_eq!(sites.of(site), info(n));
             }

@@ -37,6 +37,8 @@ mod decode;
 mod encode;
 #[cfg(feature = "std")]
 mod source;
+#[cfg(feature = "std")]
+mod stacks;
 // The runtime only writes.
 #[cfg_attr(not(feature = "std"), allow(dead_code))]
 mod word;
@@ -45,6 +47,8 @@ mod word;
 pub use decode::{Damage, Decoder};
 #[cfg(feature = "std")]
 pub use source::{Memory, Next, Source, Writer, touch_of};
+#[cfg(feature = "std")]
+pub use stacks::StackSet;
 
 pub use encode::{Words, act, calls, lost, memory, place, plain, range, turns};
 pub use word::{

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::event::{Action, Event, Site, Strand, Trace};
 
-use super::{Act, Item, Spot, StackNode, Touch, Touched, act, calls, place, plain, range};
+use super::{
+    Act, Item, Spot, StackNode, StackSet, Touch, Touched, act, calls, place, plain, range,
+};
 
 /// What became of a wish for more of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +33,16 @@ pub trait Source {
 
     /// Waits a moment for something new, because every strand's stream said [`Next::NotYet`].
     fn wait(&mut self);
+
+    /// Whether there are so many call stacks that those nobody needs should go. To find out costs about as much as to look at so
+    /// many pages of memory.
+    fn stacks_due(&self, _pages: usize) -> bool {
+        false
+    }
+
+    /// Of the stacks that were ever given to anybody, only these will be asked for, and their callers: the numbers of others may
+    /// stand for something else from here on. What was not given yet is the source's own affair.
+    fn keep_stacks(&mut self, _used: StackSet) {}
 }
 
 /// An execution in memory.
