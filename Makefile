@@ -116,8 +116,9 @@ kills: build ## SIGKILL to programs that record, and to their checkers, 200 time
 rust-suites: build ## the test suites of rayon, crossbeam, parking_lot, dashmap, flume and tokio under cargo deadheat
 	scripts/rust-suites.sh $(DEADHEAT)
 
-soak: build soak-rust ## ten minutes of threads, locks and malloc with flat memory, and soak-rust
+soak: build soak-rust ## ten minutes of threads, locks and malloc with flat memory, ten more under split checking, and soak-rust
 	$(BENCH) soak --tools deadheat
+	$(BENCH) soak --tools split
 
 
 soak-rust: ## the Rust programs in tests/rust, right and racy, 20 times each

@@ -222,10 +222,13 @@ fn rapid(trace: &Path) -> Result<Option<f64>> {
     };
     let failed = |e: &dyn std::fmt::Display| Error::new(format!("{}: {e}", trace.display()));
     let exported = trace.with_extension("std");
-    let mut reader = Reader::open(trace).map_err(|e| failed(&e))?;
+    let open = || Reader::open(trace).map_err(|e| failed(&e));
+    let parts = std_format::Parts::of(&mut open()?);
     let file = File::create(&exported).map_err(|e| failed(&e))?;
-    let (events, _) =
-        std_format::export(&mut reader, &mut BufWriter::new(file)).map_err(|e| failed(&e))?;
+    let mut file = BufWriter::new(file);
+    let std_format::Exported { events, .. } =
+        std_format::export(&mut open()?, &parts, &mut file).map_err(|e| failed(&e))?;
+    drop(file);
     let classes = format!("{0}/rapid.jar:{0}/lib/*:{0}/lib/jgrapht/*", home.display());
     let started = Instant::now();
     let output = Command::new("java")

@@ -40,9 +40,7 @@ pub fn main(args: &[OsString]) -> Result<ExitCode> {
         "dump" => text_out(&parsed, path, |reader, mut out| {
             recorded::dump(reader, &mut out)
         }),
-        "export" => text_out(&parsed, path, |reader, mut out| {
-            std_format::export(reader, &mut out).map(|(_, damages)| damages)
-        }),
+        "export" => export(&parsed, path),
         "cut" => cut(&parsed, path),
         "import" => import(&parsed, path),
         _ => Err(usage()),
@@ -184,6 +182,28 @@ fn text_out(
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// RAPID's STD, and beside it what its locations stand for, if that is not in themselves.
+fn export(parsed: &Parsed, path: &Path) -> Result<ExitCode> {
+    let parts = std_format::Parts::of(&mut open(path)?);
+    let mut locations = Vec::new();
+    let done = text_out(parsed, path, |reader, mut out| {
+        let exported = std_format::export(reader, &parts, &mut out)?;
+        locations = exported.locations;
+        Ok(exported.damages)
+    })?;
+    if let Some(to) = parsed.own("--output").filter(|_| !locations.is_empty()) {
+        let beside = PathBuf::from(format!("{to}.locations"));
+        let lines = locations.iter().map(|(n, pc)| format!("{n} {pc:#x}\n"));
+        std::fs::write(&beside, lines.collect::<String>())
+            .map_err(|error| cannot_write(&beside, &error))?;
+        say(format_args!(
+            "deadheat: RAPID's locations have 32 bits; {} says which program counters those of {to} stand for",
+            beside.display()
+        ));
+    }
+    Ok(done)
 }
 
 /// Which accesses are kept.

@@ -24,7 +24,8 @@
 //! in a frame: however many strands wait, the taker can go on.
 //!
 //! Numbers of call stacks are the program's, and it uses them again. Before that it counts up [`Header::let_go`]; the taker then
-//! reads all that was written until now, gives each stack a number of its own, and says so in [`Header::noted`].
+//! reads all that was written until now, gives each stack a number of its own, and says so in [`Header::noted`]. A taker that has much
+//! to check before that puts it off, so that frames stay full and the program waits for it.
 #![cfg_attr(not(feature = "std"), no_std)]
 
 #[cfg(feature = "std")]

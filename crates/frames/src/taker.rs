@@ -14,6 +14,9 @@ use crate::map::Shared;
 /// How long the taker sleeps when it has seen everything: this is how late it can be.
 const NAP: Duration = Duration::from_micros(300);
 
+/// More words than these are not read before anybody asks for them.
+const MOST_AHEAD: usize = 1 << 17;
+
 /// Where the taker is in a stream.
 #[derive(Clone, Copy, Debug)]
 enum At {
@@ -28,8 +31,9 @@ pub struct Taker {
     /// Those that were met and have not ended.
     strands: HashMap<Strand, At>,
     calls: Calls,
-    /// What was read before anybody asked for it.
+    /// What was read before anybody asked for it, and how many words that is.
     ahead: HashMap<Strand, Vec<u64>>,
+    words_ahead: usize,
     /// The program is gone: what is not there will never come.
     over: bool,
     /// Frames that were read and given back.
@@ -43,6 +47,7 @@ impl Taker {
             strands: HashMap::new(),
             calls: Calls::default(),
             ahead: HashMap::new(),
+            words_ahead: 0,
             over: false,
             frames: 0,
         }
@@ -66,6 +71,7 @@ impl Taker {
     pub fn next(&mut self, strand: Strand, out: &mut Vec<u64>) -> Next {
         self.note_stacks();
         if let Some(words) = self.ahead.remove(&strand) {
+            self.words_ahead -= words.len();
             out.extend_from_slice(&words);
             return Next::Some;
         }
@@ -143,6 +149,11 @@ impl Taker {
         if let_go == header.noted.load(Ordering::Relaxed) {
             return;
         }
+        // Frames that are read can be filled again. So that the program waits for a checker that is behind, and not for ever more
+        // of our memory, what was read must come to be checked before more is.
+        if self.words_ahead > MOST_AHEAD {
+            return;
+        }
         let most = header.taken.load(Ordering::Acquire) as usize * FRAME_WORDS;
         // Those that were never asked for, too.
         let owner = |frame| Strand(arena.frame(frame).strand.load(Ordering::Relaxed));
@@ -153,8 +164,9 @@ impl Taker {
         for strand in strands {
             let mut words = self.ahead.remove(&strand).unwrap_or_default();
             // A strand goes on writing meanwhile, perhaps as fast as we read: no more than there can have been is waited for.
-            let enough = words.len() + most;
-            while words.len() < enough && self.read(strand, &mut words) == Next::Some {}
+            let before = words.len();
+            while words.len() < before + most && self.read(strand, &mut words) == Next::Some {}
+            self.words_ahead += words.len() - before;
             if !words.is_empty() {
                 self.ahead.insert(strand, words);
             }

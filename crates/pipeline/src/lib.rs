@@ -36,6 +36,11 @@
 //! Bounded by what the program touches and what strands still can race with: every some thousand acts the sequencer works
 //! out what all strands that are left know ([`batch::News::Known`]); entries, pages, locks' clocks and slots of strands that
 //! are older are dropped.
+//!
+//! Call stacks are numbers, and the numbers are used again. When there are many, between two batches everybody says which ones he
+//! has ([`trace::wire::StackSet`](deadheat_trace::wire::StackSet)): checkers for what they remember, the merger for what it has not passed on, whoever keeps locks,
+//! synchronizations and strands for reports. The source forgets the others. Pairs that were found are known again by the numbers of
+//! their stacks, which therefore stay.
 #![deny(unsafe_code)] // and allowed in fast/ahead.rs alone
 
 pub mod batch;

@@ -127,7 +127,9 @@ fn std_keeps_accesses_locks_and_threads() {
     let text = "t0 begin\nt0 fork t1\nt1 begin\nt1 lock m1\nt1 write 0x1000 8 @7\nt1 unlock m1\nt0 read 0x1000 16 @8\nt1 end\nt0 join t1\n";
     let memory = Memory::of(&text.parse().expect("a trace"));
     let mut out = Vec::new();
-    let (count, _) = std_format::export(&mut memory.clone(), &mut out).expect("written");
+    let parts = std_format::Parts::of(&mut memory.clone());
+    let exported = std_format::export(&mut memory.clone(), &parts, &mut out).expect("written");
+    let count = exported.events;
     let std = String::from_utf8(out).expect("text");
     assert_eq!(count as usize, std.lines().count());
     for line in [
@@ -142,6 +144,42 @@ fn std_keeps_accesses_locks_and_threads() {
     let back = std_format::import(&std).expect("what was exported");
     assert_eq!(back.events.len(), count as usize);
     assert_eq!(back.events[0].action, Action::Fork(Strand(1)));
+    // Program counters that RAPID cannot read are numbered.
+    let large = "t0 write 0x1000 8 @94631190234936\nt0 read 0x1000 8 @7\nt0 read 0x1000 8 @94631190234936\n";
+    let memory = Memory::of(&large.parse().expect("a trace"));
+    let mut out = Vec::new();
+    let exported = std_format::export(&mut memory.clone(), &parts, &mut out).expect("written");
+    assert_eq!(exported.locations, [(2_147_483_647, 94631190234936)]);
+    let std = String::from_utf8(out).expect("text");
+    let last = "T0|w(V1000)|2147483647\nT0|r(V1000)|7\nT0|r(V1000)|2147483647\n";
+    assert_eq!(std, last);
     let error = std_format::import("T1|r(x)|1\nT1|jump(x)|2\n").expect_err("no such operation");
     assert!(error.starts_with("line 2:"), "{error}");
+}
+
+/// Traces of others: names of any kind, transactions, and threads that come out of nowhere.
+#[test]
+fn std_of_others_is_read() {
+    let trace = std_format::import(
+        "main|begin|1
+         worker-1|w(V234.23[0])|456
+         main|w(V234.23[0])|7
+         main|end|2
+         worker-1|begin(x)|3
+         worker-1|fork(w2)|8
+         w2|r(V234.23[0])|9
+         worker-1|join(w2)|10
+         main|join(nobody)|11
+         worker-1|end(x)|12",
+    )
+    .expect("STD");
+    let text = "t0 fork t1
+t0 fork t2
+t2 write 0x100000 8 @456
+t1 write 0x100000 8 @7
+t2 fork t3 @8
+t3 read 0x100000 8 @9
+t2 join t3 @10
+";
+    assert_eq!(trace.to_string().trim(), text.trim());
 }
