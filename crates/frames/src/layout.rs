@@ -211,6 +211,9 @@ impl Arena {
             // Some that are free may be of those kept for acts.
             return None;
         }
+        if self.header().flags & DROP == 0 && self.is_unread() {
+            return None;
+        }
         let frame = self.pop().or_else(|| self.fresh(1))?;
         self.taken_by(frame, strand);
         Some(frame)
@@ -229,6 +232,14 @@ impl Arena {
         let header = self.header();
         let most = header.budget + header.living.load(Ordering::Relaxed);
         header.taken.load(Ordering::Relaxed) >= most
+    }
+
+    /// Whether the taker has not read what was written before call stacks were let go, twice: their numbers cannot be used again
+    /// before that, so whoever makes ever new ones should wait.
+    pub fn is_unread(&self) -> bool {
+        let header = self.header();
+        let noted = header.noted.load(Ordering::Relaxed);
+        header.let_go.load(Ordering::Relaxed) >= noted + 2
     }
 
     /// Whether enough frames are free to be worth waking those who wait: waking them for each would cost more than the

@@ -107,13 +107,13 @@ impl Taker {
                 break Next::Some;
             }
             if next != 0 {
-                self.free(frame);
+                self.free(frame, word);
                 at = At::Frame {
                     frame: (next - 1) % FRAMES as u32,
                     word: 0,
                 };
             } else if ended {
-                self.free(frame);
+                self.free(frame, word);
                 at = At::End;
             } else {
                 break if self.over { Next::End } else { Next::NotYet };
@@ -173,17 +173,24 @@ impl Taker {
         }
         self.calls.numbers_are_new();
         header.noted.store(let_go, Ordering::Release);
+        if header.waiters.load(Ordering::SeqCst) > 0 {
+            self.wake();
+        }
     }
 
-    /// Empties a frame that was read to its end and lets the program have it again.
-    fn free(&mut self, frame: u32) {
+    /// Empties a frame that was read to its end, so many words, and lets the program have it again.
+    fn free(&mut self, frame: u32, words: usize) {
         let arena = self.arena();
         let header: *const FrameHeader = arena.frame(frame);
-        // SAFETY: the strand has left the frame for its successor, or has ended; until it is given back nobody else has it.
-        unsafe {
-            let start = header.cast_mut().cast::<u64>();
-            std::ptr::write_bytes(start, 0, FRAME_WORDS + size_of::<FrameHeader>() / 8);
-        }
+        let words = match words < FRAME_WORDS && word(&arena, frame, words) != 0 {
+            // That was no item: whoever has overwritten it may have written anywhere.
+            true => FRAME_WORDS,
+            false => words.min(FRAME_WORDS),
+        };
+        let used = words + size_of::<FrameHeader>() / 8;
+        // SAFETY: the strand has left the frame for its successor, or has ended; until it is given back nobody else has it. What lies
+        // behind the words that were read was never written.
+        unsafe { std::ptr::write_bytes(header.cast_mut().cast::<u64>(), 0, used) };
         self.frames += 1;
         if arena.give_back(frame) && arena.has_room() {
             self.wake();
@@ -265,6 +272,13 @@ fn read_items(
         at += count;
     }
     out.len() - before
+}
+
+/// A word of a frame.
+fn word(arena: &Arena, frame: u32, at: usize) -> u64 {
+    debug_assert!(at < FRAME_WORDS);
+    // SAFETY: inside the words of the frame, which are written only as atomics while we read them.
+    unsafe { &*arena.words(frame).cast::<AtomicU64>().add(at) }.load(Ordering::Relaxed)
 }
 
 fn wake_all(arena: &Arena) {

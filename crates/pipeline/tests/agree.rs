@@ -249,6 +249,38 @@ fn programs_of_loops() {
     assert!(racy > 200, "{racy} race");
 }
 
+/// Accesses of whole pages of the fast detector's memory, and of parts of them.
+#[test]
+fn programs_of_whole_pages() {
+    let mut rng = Rng::new(8);
+    let mut racy = 0;
+    for seed in 0..80 {
+        let mut trace = generate(seed, &Shape::small());
+        for event in &mut trace.events {
+            let Some((touch, range)) = touch_of(event.action) else {
+                continue;
+            };
+            let page = 0x10_0000 + range.addr().0 / 16 % 3 * 1024;
+            let (addr, size) = match rng.below(4) {
+                0 => (page + range.addr().0 % 16, range.size()),
+                1 => (page + 8, 2040),
+                2 => (page, 2048),
+                _ => (page, 1024),
+            };
+            let range = Range::new(Addr(addr), size).expect("a range");
+            event.action = match touch {
+                Touch::Read => Action::Read(range),
+                Touch::AtomicRead => Action::AtomicRead(range),
+                Touch::AtomicWrite => Action::AtomicWrite(range),
+                _ => Action::Write(range),
+            };
+        }
+        let name = format!("pages of seed {seed}");
+        racy += u64::from(compare(&name, &trace, Memory::of));
+    }
+    assert!((20..80).contains(&racy), "{racy}");
+}
+
 #[test]
 fn small_programs() {
     let racy = sweep(&Shape::small(), 1500);

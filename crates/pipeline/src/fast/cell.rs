@@ -278,6 +278,32 @@ pub fn whole(all: &mut Cell, touch: Touch<'_>, lists: &mut Lists, found: &mut Fo
     true
 }
 
+/// Whether the access would leave nothing of what the cell remembers, and nothing is to be told. `last` is a word of which that is known.
+#[inline(always)]
+pub fn is_over(cell: &Cell, touch: &Touch<'_>, lists: &mut Lists, last: &mut u64) -> bool {
+    let new = Entry(touch.now.stamp | touch.need);
+    let mut gone = |word: u64| {
+        let old = Entry(word);
+        let over = word == 0 || word == *last || {
+            let known = touch.now.knows(old);
+            !entry::races(old, new, known) && entry::subsumes(new, old, known)
+        };
+        *last = if over && word != 0 { word } else { *last };
+        over
+    };
+    match cell.list() {
+        None => cell.words.iter().all(|&word| gone(word)),
+        Some(index) => gone(cell.words[0]) && lists.of(index).all(gone),
+    }
+}
+
+/// What a cell is after such an access.
+pub fn only(touch: &Touch<'_>) -> Cell {
+    let mut cell = Cell::default();
+    cell.set(0, (touch.now.stamp | touch.need, touch.site));
+    cell
+}
+
 /// Adds an access that somebody else has remembered.
 pub fn adopt(cell: &mut Cell, old: Entry, site: Site, lists: &mut Lists) {
     if let Some(index) = cell.list() {

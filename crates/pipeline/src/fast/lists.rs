@@ -105,6 +105,13 @@ impl List {
         }
     }
 
+    /// Whether `is_so` for all words.
+    pub fn all(&self, is_so: impl FnMut(u64) -> bool) -> bool {
+        let near = self.words[..self.count as usize].iter();
+        let far = self.far.iter().flat_map(|far| far.iter());
+        near.chain(far.map(|(word, _)| word)).copied().all(is_so)
+    }
+
     fn clear(&mut self) {
         self.count = 0;
         self.far = None;

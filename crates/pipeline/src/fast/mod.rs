@@ -16,7 +16,8 @@
 //! | bury       | nobody can ever know of the entry                              | it leaves its slot             |
 //!
 //! A page is 128 cells of 8 bytes. A cell has two words and the numbers of what is behind them, 24 bytes; a third entry turns
-//! the second word into the number of a list. A page whose cells are all alike (a large memset, a free) is one cell.
+//! the second word into the number of a list. A page whose cells are all alike (a large memset, a free) is one cell, and becomes
+//! one again when an access of all its bytes leaves nothing else.
 //!
 //! | file      | what                                              |
 //! |-----------|---------------------------------------------------|
@@ -340,15 +341,18 @@ fn range(
         let base = page << PAGE_SHIFT;
         let (from, to) = (addr.max(base), last.min(base + (PAGE - 1)));
         let place = pages.place(page);
-        if to - from == PAGE - 1
-            && let Some(all) = pages.all(place)
-        {
+        if to - from == PAGE - 1 {
             let touch = Touch {
                 number: from >> 3,
                 need: like.need | MASK,
                 ..like
             };
-            if cell::whole(all, touch, lists, found) {
+            if let Some(all) = pages.all(place) {
+                if cell::whole(all, touch, lists, found) {
+                    continue;
+                }
+            } else if pages.unite(place, lists, touch) {
+                // A free, or a large memset: of all that was before it nothing is left.
                 continue;
             }
         }

@@ -3,7 +3,7 @@
 use deadheat_order::QuickMap;
 
 use super::ahead::fetch;
-use super::cell::{self, Cell};
+use super::cell::{self, Cell, Touch};
 use super::lists::Lists;
 use super::sites::Site;
 
@@ -148,6 +148,22 @@ impl Pages {
             None => Some(&mut self.pages[place as usize].all),
             Some(_) => None,
         }
+    }
+
+    /// Makes a page of cells one cell, if an access of all its bytes leaves nothing else of any of them. False if it does.
+    pub fn unite(&mut self, place: Place, lists: &mut Lists, touch: Touch<'_>) -> bool {
+        let at = place as usize;
+        let Some(cells) = &self.cells[at] else {
+            return false;
+        };
+        let mut last = 0;
+        let over = |one| cell::is_over(one, &touch, lists, &mut last);
+        if !cells.0.iter().all(over) {
+            return false;
+        }
+        empty(&mut self.pages[at].all, &mut self.cells[at], lists);
+        self.pages[at].all = cell::only(&touch);
+        true
     }
 
     /// Calls `visit` with those pages that are there between two numbers.
