@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use deadheat_trace::Strand;
 
@@ -117,6 +118,8 @@ pub struct Clocks {
     clocks: Vec<Vec<u64>>,
     /// From which time on a slot belongs to which strand, oldest first.
     owners: Vec<Vec<(u64, Strand)>>,
+    /// What every strand that is left knows, as the news said last.
+    floor: Arc<[u64]>,
 }
 
 impl Clocks {
@@ -142,7 +145,10 @@ impl Clocks {
                 self.clocks[at][at] = from;
                 self.owners[at].push((from, strand));
             }
-            News::Known { ref times, .. } => self.forget_owners(times),
+            News::Known { ref times, .. } => {
+                self.forget_owners(times);
+                self.floor = Arc::clone(times);
+            }
             News::Transfer(_)
             | News::Took(..)
             | News::Gave(..)
@@ -150,6 +156,11 @@ impl Clocks {
             | News::Sweep { .. }
             | News::Frame => {}
         }
+    }
+
+    /// What every strand that is left knows, by slot: nobody can race with it any more.
+    pub fn floor(&self) -> &[u64] {
+        &self.floor
     }
 
     /// The clock of the strand that has the slot now.

@@ -585,6 +585,11 @@ impl Order {
         });
     }
 
+    /// Acts that make it worth while to work out what everybody knows.
+    pub fn forget_costs(&self) -> usize {
+        self.clocks.len() * self.free.len() / 64
+    }
+
     /// How many clocks are kept: strands, locks, atomics and so on.
     pub fn holders(&self) -> usize {
         self.clocks

@@ -79,6 +79,8 @@ pub struct Sequencer {
     order_in_batch: u32,
     in_frame: u32,
     since_forget: u32,
+    /// Acts since it was told what everybody knows.
+    since_known: u32,
     /// Whether every access comes by itself, for engines that want it so.
     pub apart: bool,
     /// Accesses of a batch, more or less; [`BATCH`], unless an engine wants larger ones.
@@ -116,6 +118,7 @@ impl Sequencer {
             order_in_batch: 0,
             in_frame: 0,
             since_forget: 0,
+            since_known: 0,
             apart: false,
             batch_after: BATCH,
             news_after: BATCH,
@@ -157,6 +160,13 @@ impl Sequencer {
     pub fn take(&mut self, empty: &mut Vec<Batch>) -> Vec<Batch> {
         self.now = None;
         self.end_run();
+        // Where little is kept, what everybody knows is news for each batch, and lets checkers forget sooner.
+        if !self.apart
+            && self.since_known > 0
+            && self.since_known as usize >= self.order.forget_costs()
+        {
+            self.known();
+        }
         let spare = empty.iter_mut().find_map(|batch| {
             let mut news = Arc::try_unwrap(std::mem::take(&mut batch.news)).ok()?;
             news.clear();
@@ -580,14 +590,21 @@ impl Sequencer {
             self.ended.push(strand);
         }
         self.since_forget += 1;
+        self.since_known += 1;
         if self.since_forget >= self.forget_after {
             self.since_forget = 0;
             self.order.sweep(&mut self.news);
-            self.order.forget(&mut self.news);
+            self.known();
         }
         if self.across == Across::Nothing {
             self.counted();
         }
+    }
+
+    /// Tells what everybody knows.
+    fn known(&mut self) {
+        self.since_known = 0;
+        self.order.forget(&mut self.news);
     }
 
     /// What an act does to memory. It has the whole call stack, so its spot has no program counter.

@@ -57,6 +57,8 @@ pub struct Now<'a> {
     pub run: &'a Run,
     pub batch: &'a Batch,
     pub clock: &'a [u64],
+    /// What all know.
+    pub floor: &'a [u64],
     pub clocks: &'a Clocks,
     /// In whose name races are told.
     pub name: DetectorKind,
@@ -66,6 +68,15 @@ impl Now<'_> {
     #[inline(always)]
     pub fn knows(&self, old: Entry) -> bool {
         self.clock
+            .get(old.slot() as usize)
+            .is_some_and(|&time| old.covered_by(time))
+    }
+
+    /// Whether nobody can race with it any more.
+    #[inline(always)]
+    fn is_past(&self, old: u64) -> bool {
+        let old = Entry(old);
+        self.floor
             .get(old.slot() as usize)
             .is_some_and(|&time| old.covered_by(time))
     }
@@ -189,6 +200,9 @@ pub fn touch(cell: &mut Cell, touch: Touch<'_>, lists: &mut Lists, found: &mut F
     match (same, free) {
         (Some(i), _) => cell.words[i] |= touch.need,
         (None, Some(i)) => cell.set(i, new),
+        // Rule forget, before there is a list.
+        (None, None) if touch.now.is_past(cell.words[0]) => cell.set(0, new),
+        (None, None) if touch.now.is_past(cell.words[1]) => cell.set(1, new),
         (None, None) => {
             let index = lists.new_list([cell.get(1), new]);
             cell.set(1, list_word(index));
@@ -210,6 +224,7 @@ fn touch_list(cell: &mut Cell, touch: Touch<'_>, lists: &mut Lists, found: &mut 
     let mut merged = false;
     let mut stays = |word: &mut u64, site: &Site| match touch.meet(word, *site, found) {
         Meeting::Gone => false,
+        Meeting::Stays if touch.now.is_past(*word) => false,
         Meeting::Same => {
             if !merged {
                 *word |= need;

@@ -12,7 +12,7 @@
 //! | merge      | same epoch, kind and place in the code, other bytes of the cell | one entry with both masks     |
 //! | put        | else                                                           | a free place, or a list        |
 //! | fresh      | memory is allocated                                            | clear its bytes in all entries |
-//! | forget     | every strand that is left knows the entry                      | drop it, and pages without any |
+//! | forget     | every strand that is left knows the entry                      | drop it if it is in the way, sometimes all of them, and pages without any |
 //! | bury       | nobody can ever know of the entry                              | it leaves its slot             |
 //!
 //! A page is 128 cells of 8 bytes. A cell has two words and the numbers of what is behind them, 24 bytes; a third entry turns
@@ -105,6 +105,7 @@ impl Fast {
             run,
             batch,
             clock: clocks.of(run.slot),
+            floor: clocks.floor(),
             clocks,
             name: self.name,
         };

@@ -10,6 +10,8 @@ use super::sites::Site;
 pub const CELLS: usize = 128;
 pub const PAGE_SHIFT: u32 = 10;
 pub const PAGE: u64 = 1 << PAGE_SHIFT;
+/// The list of a cell is fetched while so many before it are looked at.
+const AHEAD: usize = 8;
 /// Pages whose place is remembered; a power of two.
 const NEAR: usize = 1 << 14;
 
@@ -157,8 +159,11 @@ impl Pages {
             return false;
         };
         let mut last = 0;
-        let over = |one| cell::is_over(one, &touch, lists, &mut last);
-        if !cells.0.iter().all(over) {
+        let over = |(at, one): (usize, &Cell)| {
+            cells.fetch_list((at + AHEAD) as u64, lists);
+            cell::is_over(one, &touch, lists, &mut last)
+        };
+        if !cells.0.iter().enumerate().all(over) {
             return false;
         }
         empty(&mut self.pages[at].all, &mut self.cells[at], lists);
