@@ -5,7 +5,7 @@
 
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 use crate::sys;
 
@@ -81,15 +81,27 @@ impl Default for SpinLock {
 
 /// As a [`SpinLock`], for sections of a few instructions that are almost never contended: giving it back is a plain
 /// store, and who finds it taken for long lets others run.
+///
+/// Two who use it all the time take it, and what it is about, from each other's caches each time, unless one waits while the
+/// other goes on. So whoever finds it taken waits without looking: longer if others had it many times meanwhile, for
+/// less if they did not.
 pub struct BriefLock {
     /// Odd while it is taken, and another one after each time.
     turn: AtomicU32,
+    /// How long to wait, in cycles.
+    wait: AtomicU16,
 }
+
+/// Waiting is worth it if others have the lock once in so many cycles.
+const CYCLES_A_TURN: u64 = 512;
+const SHORTEST_WAIT: u16 = 1 << 6;
+const LONGEST_WAIT: u16 = 1 << 15;
 
 impl BriefLock {
     pub const fn new() -> Self {
         BriefLock {
             turn: AtomicU32::new(0),
+            wait: AtomicU16::new(SHORTEST_WAIT),
         }
     }
 
@@ -112,15 +124,27 @@ impl BriefLock {
 
     #[cold]
     fn lock_contended(&self) {
-        loop {
-            for _ in 0..SPINS {
-                if self.try_lock() {
-                    return;
-                }
-                core::hint::spin_loop();
-            }
+        let wait = self.wait.load(Ordering::Relaxed);
+        let (start, before) = (sys::cycles(), self.turn.load(Ordering::Relaxed));
+        while !self.lock_after(wait) && !self.lock_after(wait) {
+            // Whoever has it may have to run first.
             sys::yield_now();
         }
+        let turns = self.turn.load(Ordering::Relaxed).wrapping_sub(before) / 2;
+        let wait = if turns as u64 * CYCLES_A_TURN >= sys::cycles().wrapping_sub(start) {
+            wait.saturating_mul(2).min(LONGEST_WAIT)
+        } else {
+            (wait / 2).max(SHORTEST_WAIT)
+        };
+        self.wait.store(wait, Ordering::Relaxed);
+    }
+
+    fn lock_after(&self, cycles: u16) -> bool {
+        let start = sys::cycles();
+        while sys::cycles().wrapping_sub(start) < cycles as u64 {
+            core::hint::spin_loop();
+        }
+        self.try_lock()
     }
 
     #[inline(always)]
@@ -244,5 +268,33 @@ mod tests {
             }
         });
         assert_eq!(*COUNT.lock(), 40_000);
+    }
+
+    /// Longer waits and shorter ones, threads that use it all the time and one that does so now and then.
+    #[test]
+    fn a_brief_lock_excludes() {
+        struct Counted(BriefLock, UnsafeCell<u64>);
+        // SAFETY: the count is only touched under the lock.
+        unsafe impl Sync for Counted {}
+        static COUNT: Counted = Counted(BriefLock::new(), UnsafeCell::new(0));
+        let count = |often: u64, between: u64| {
+            for _ in 0..often {
+                COUNT.0.lock();
+                // SAFETY: the lock is held.
+                unsafe { *COUNT.1.get() += 1 };
+                COUNT.0.unlock();
+                (0..between).for_each(|_| core::hint::spin_loop());
+            }
+        };
+        std::thread::scope(|s| {
+            s.spawn(|| count(50_000, 0));
+            s.spawn(|| count(50_000, 0));
+            s.spawn(|| count(1_000, 20));
+        });
+        // SAFETY: nobody else is left.
+        assert_eq!(unsafe { *COUNT.1.get() }, 101_000);
+        assert_eq!(COUNT.0.turn(), Some(202_000));
+        let wait = COUNT.0.wait.load(Ordering::Relaxed);
+        assert!((SHORTEST_WAIT..=LONGEST_WAIT).contains(&wait));
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! A page of the program that has an object gets a number for each of its cells; a cell with several objects has a chain of
 //! them. Objects live in blocks that are never freed, and are used again for other addresses, so whoever looks compares
-//! the address. One who finds a chain but not his object looks again under the page's lock: the chain may have been
-//! changed under him.
+//! the address. One who finds a chain but not his object, while others took objects out of chains, looks again under the
+//! page's lock: the chain may have been changed under him.
 //!
 //! | who | may |
 //! |---|---|
@@ -34,10 +34,27 @@ const BLOCKS: usize = 1 << 16;
 
 /// All objects, by address and by number.
 pub struct SyncPlaces {
-    locks: [SpinLock; LOCKS],
+    chains: [Chains; LOCKS],
     blocks: [AtomicPtr<SyncVar>; BLOCKS],
     /// How many there are.
     count: Locked<usize>,
+}
+
+/// The chains of some pages.
+#[repr(align(64))]
+struct Chains {
+    lock: SpinLock,
+    /// How often somebody began to take objects out of one.
+    taken: AtomicU32,
+}
+
+impl Chains {
+    const fn new() -> Self {
+        Chains {
+            lock: SpinLock::new(),
+            taken: AtomicU32::new(0),
+        }
+    }
 }
 
 /// An address that the shadow can have. The object knows its own.
@@ -48,14 +65,14 @@ fn home(addr: usize) -> usize {
 impl SyncPlaces {
     pub const fn new() -> Self {
         SyncPlaces {
-            locks: [const { SpinLock::new() }; LOCKS],
+            chains: [const { Chains::new() }; LOCKS],
             blocks: [const { AtomicPtr::new(core::ptr::null_mut()) }; BLOCKS],
             count: Locked::new(0),
         }
     }
 
-    fn lock_of(&self, addr: usize) -> &SpinLock {
-        &self.locks[(home(addr) >> PAGE_BITS) % LOCKS]
+    fn chains_of(&self, addr: usize) -> &Chains {
+        &self.chains[(home(addr) >> PAGE_BITS) % LOCKS]
     }
 
     /// The object with this number, from 1 on.
@@ -96,13 +113,19 @@ impl SyncPlaces {
     #[inline(never)]
     fn find_in_chain(&self, shadow: &Shadow, addr: usize) -> Option<&'static SyncVar> {
         let page = Self::page(shadow, addr)?;
-        self.lock_of(addr).lock();
+        let chains = self.chains_of(addr);
+        let before = chains.taken.load(Ordering::Acquire);
         let found = self.walk(page, addr);
-        self.lock_of(addr).unlock();
+        if found.is_some() || chains.taken.load(Ordering::Acquire) == before {
+            return found;
+        }
+        chains.lock.lock();
+        let found = self.walk(page, addr);
+        chains.lock.unlock();
         found
     }
 
-    /// Under the page's lock.
+    /// Finds what is in the chain if nobody takes out of it meanwhile: it may lead through objects that are used again elsewhere.
     fn walk(&self, page: &SyncPage, addr: usize) -> Option<&'static SyncVar> {
         let mut at = page.head(addr).load(Ordering::Acquire);
         while at != 0 {
@@ -122,7 +145,7 @@ impl SyncPlaces {
         addr: usize,
         make: impl FnOnce() -> &'static SyncVar,
     ) -> &'static SyncVar {
-        self.lock_of(addr).lock();
+        self.chains_of(addr).lock.lock();
         let page = match Self::page(shadow, addr) {
             Some(page) => page,
             None => Self::new_page(shadow, addr),
@@ -135,7 +158,7 @@ impl SyncPlaces {
             head.store(var.index, Ordering::Release);
             var
         });
-        self.lock_of(addr).unlock();
+        self.chains_of(addr).lock.unlock();
         var
     }
 
@@ -208,7 +231,10 @@ impl SyncPlaces {
         f: &mut impl FnMut(&'static SyncVar),
     ) {
         let mut taken = Vec::new();
-        self.lock_of(cell).lock();
+        let chains = self.chains_of(cell);
+        chains.lock.lock();
+        // Whoever sees a change of the chain, or what becomes of an object that was in it, sees this too.
+        chains.taken.fetch_add(1, Ordering::AcqRel);
         let mut link = page.head(cell);
         loop {
             let at = link.load(Ordering::Acquire);
@@ -223,7 +249,7 @@ impl SyncPlaces {
                 link = &var.next;
             }
         }
-        self.lock_of(cell).unlock();
+        chains.lock.unlock();
         taken.into_iter().for_each(f);
     }
 
@@ -235,7 +261,7 @@ impl SyncPlaces {
 
     /// Calls `f` for each lock that is held over a fork.
     pub fn each_lock(&self, f: &dyn Fn(&SpinLock)) {
-        self.locks.iter().for_each(f);
+        self.chains.iter().for_each(|chains| f(&chains.lock));
         f(self.count.spin());
     }
 
@@ -244,7 +270,8 @@ impl SyncPlaces {
     pub unsafe fn after_fork(&self) {
         // SAFETY: by the contract.
         unsafe {
-            self.locks.iter().for_each(|lock| lock.force_unlock());
+            let chains = self.chains.iter();
+            chains.for_each(|chains| chains.lock.force_unlock());
             self.count.force_unlock();
         }
     }
@@ -260,5 +287,87 @@ impl SyncPage {
     #[inline(always)]
     fn head(&self, addr: usize) -> &AtomicU32 {
         &self.heads[addr >> 3 & (CELLS - 1)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    const STAYS: usize = 0x14_0000_0000;
+    /// In the same cell.
+    const COMES_AND_GOES: usize = STAYS + 4;
+    const NEVER: usize = STAYS + 2;
+    /// In another page.
+    const ELSEWHERE: usize = STAYS + (1 << PAGE_BITS) + 64;
+
+    fn fresh_shadow() -> &'static Shadow {
+        let shadow: &'static Shadow = Box::leak(Box::new(Shadow::new()));
+        assert!(shadow.init(), "no address space for the shadow's table");
+        shadow
+    }
+
+    /// Puts the object to `addr`, before all others of its cell.
+    fn put(places: &SyncPlaces, shadow: &Shadow, addr: usize, var: &'static SyncVar) {
+        places.find_or_put(shadow, addr, || {
+            var.move_to(addr);
+            var
+        });
+    }
+
+    fn take(places: &SyncPlaces, shadow: &Shadow, addr: usize) {
+        places.take_range(shadow, addr, 1, |var| var.move_to(0));
+    }
+
+    #[test]
+    fn each_object_of_a_cell_is_found_and_no_other() {
+        let (places, shadow) = (Box::leak(Box::new(SyncPlaces::new())), fresh_shadow());
+        let found = |addr| places.find(shadow, addr).map(SyncVar::addr);
+        assert_eq!(found(STAYS), None);
+        for addr in [STAYS, COMES_AND_GOES, ELSEWHERE] {
+            places.find_or_put(shadow, addr, || places.grow(addr));
+        }
+        for addr in [STAYS, COMES_AND_GOES, ELSEWHERE] {
+            assert_eq!(found(addr), Some(addr));
+        }
+        assert_eq!(found(NEVER), None);
+        take(places, shadow, COMES_AND_GOES);
+        assert_eq!((found(STAYS), found(COMES_AND_GOES)), (Some(STAYS), None));
+    }
+
+    /// One object goes to and fro between the head of a cell's chain and another page, so whoever follows the chain is led
+    /// astray now and then: he must not believe that what stays in the chain is gone.
+    #[test]
+    fn who_is_led_astray_looks_again() {
+        const ROUNDS: u32 = 20_000;
+        let (places, shadow) = (Box::leak(Box::new(SyncPlaces::new())), fresh_shadow());
+        places.find_or_put(shadow, STAYS, || places.grow(STAYS));
+        let wanders = places.grow(0);
+        let done = AtomicBool::new(false);
+        let (places, done) = (&*places, &done);
+        std::thread::scope(|scope| {
+            let lookers: Vec<_> = (0..2)
+                .map(|_| {
+                    scope.spawn(move || {
+                        while !done.load(Ordering::Acquire) {
+                            assert!(places.find(shadow, STAYS).is_some());
+                            assert!(places.find(shadow, NEVER).is_none());
+                        }
+                    })
+                })
+                .collect();
+            for _ in 0..ROUNDS {
+                for addr in [COMES_AND_GOES, ELSEWHERE] {
+                    put(places, shadow, addr, wanders);
+                    take(places, shadow, addr);
+                }
+            }
+            done.store(true, Ordering::Release);
+            for looker in lookers {
+                assert!(looker.join().is_ok());
+            }
+        });
     }
 }

@@ -11,7 +11,7 @@ use std_alloc::collections::BTreeMap;
 use std_alloc::sync::Arc;
 use std_alloc::vec::Vec;
 
-use deadheat_detect::entry;
+use deadheat_detect::entry::{self, Entry};
 
 use crate::clock::Clock;
 use crate::intern::StackId;
@@ -72,15 +72,16 @@ impl Kind {
 
 /// The part of an object that only the holder of its lock touches.
 #[derive(Default)]
+#[repr(C)]
 pub struct State {
+    /// Who released what is in `clock`: if that was one, it is exactly what he published at that number.
+    last: Released,
+    /// What was released into the object.
+    pub clock: Clock,
     pub kind: Kind,
     pub id: SyncId,
     /// Where the object is.
     pub addr: usize,
-    /// What was released into the object.
-    pub clock: Clock,
-    /// If set, `clock` is exactly what that slot published at that number.
-    last: Option<(u16, u64)>,
     more: Option<Box<Usage>>,
     /// While the program records: stands for what was told to the object last, differently each time; 0 for nothing.
     pub told: Cell<u64>,
@@ -139,7 +140,8 @@ impl Usage {
     }
 }
 
-/// A synchronization object.
+/// A synchronization object. What atomic operations use of it is in one line of the processor's cache, and nothing else.
+#[repr(C, align(64))]
 pub struct SyncVar {
     addr: AtomicU64,
     /// The number of this one, and of the next in the same cell.
@@ -152,7 +154,7 @@ pub struct SyncVar {
 }
 
 /// Who released what is in an object, in short.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Released(u64);
 
 impl Released {
@@ -166,12 +168,22 @@ impl Released {
         Released(entry::stamp(slot, seq))
     }
 
+    /// The slot and its number, if it was one.
+    #[inline(always)]
+    fn by_whom(self) -> Option<(u16, u64)> {
+        let one = Entry(self.0);
+        (self != Self::MANY && self != Self::NOTHING).then_some((one.slot(), one.seq()))
+    }
+
     /// Is all of it surely in the clock, which is what strands knew when they released something?
     #[inline(always)]
     pub fn is_in(self, clock: &Clock) -> bool {
         self != Self::MANY && clock.covers_word(self.0)
     }
 }
+
+const _: () = assert!(core::mem::offset_of!(SyncVar, state) + CLOCK_END <= 64);
+const CLOCK_END: usize = core::mem::offset_of!(State, clock) + Clock::LEN + size_of::<usize>();
 
 // SAFETY: the state is only reached through `with`, under the lock.
 unsafe impl Sync for SyncVar {}
@@ -206,7 +218,7 @@ impl SyncVar {
         // SAFETY: the lock is held.
         let state = unsafe { &mut *self.state.get() };
         let result = f(state);
-        self.released.store(state.released().0, Ordering::Relaxed);
+        self.released.store(state.last.0, Ordering::Relaxed);
         self.lock.unlock();
         result
     }
@@ -221,22 +233,10 @@ impl SyncVar {
 }
 
 impl State {
-    #[inline(always)]
-    fn released(&self) -> Released {
-        match self.last {
-            Some((slot, seq)) => Released::by(slot, seq),
-            None if self.clock.is_empty() => Released::NOTHING,
-            None => Released::MANY,
-        }
-    }
-
     /// Does the strand surely know all that was released into the object? (It may, even if this says no.)
     #[inline]
     pub fn known_to(&self, s: &Strand) -> bool {
-        match self.last {
-            Some((slot, seq)) => slot == s.slot || s.clock.get(slot) >= seq,
-            None => self.clock.is_empty(),
-        }
+        self.last.is_in(&s.clock)
     }
 
     /// The strand learns what was released into the object.
@@ -252,10 +252,10 @@ impl State {
     /// The object forgets by whom it was last released if that was by `slot` after number `above`: see
     /// [`crate::threads`].
     pub fn forget_releaser(&mut self, above: impl Fn(u16) -> Option<u64>) {
-        if let Some((slot, seq)) = self.last
+        if let Some((slot, seq)) = self.last.by_whom()
             && above(slot).is_some_and(|above| seq > above)
         {
-            self.last = None;
+            self.last = Released::MANY;
         }
     }
 
@@ -272,7 +272,7 @@ impl State {
             id,
             addr: self.addr,
             clock: core::mem::take(&mut self.clock),
-            last: None,
+            last: Released::NOTHING,
             more: None,
             told: Cell::new(0),
         };
@@ -297,13 +297,13 @@ impl State {
         if s.recording() {
             return acts::replaced(s, self);
         }
-        match self.last {
+        match self.last.by_whom() {
             Some((slot, seq)) if slot == s.slot && seq >= s.learned_at => {
                 self.clock.set(slot, s.seq)
             }
             _ => self.clock.copy_from(s.published()),
         }
-        self.last = Some((s.slot, s.seq));
+        self.last = Released::by(s.slot, s.seq);
         s.begin_step();
     }
 
@@ -317,7 +317,7 @@ impl State {
             return self.release_store(s);
         }
         self.clock.join(s.published());
-        self.last = None;
+        self.last = Released::MANY;
         s.begin_step();
     }
 
@@ -330,13 +330,17 @@ impl State {
     /// Replaces what is held by `clock` (a relaxed store after a release fence, or with nothing before it).
     pub fn store_clock(&mut self, clock: &Clock) {
         self.clock.copy_from(clock);
-        self.last = None;
+        self.last = if clock.is_empty() {
+            Released::NOTHING
+        } else {
+            Released::MANY
+        };
     }
 
     /// Adds `clock` to what is held (a relaxed read-modify-write after a release fence).
     pub fn add_clock(&mut self, clock: &Clock) {
         if self.clock.join(clock) {
-            self.last = None;
+            self.last = Released::MANY;
         }
     }
 }

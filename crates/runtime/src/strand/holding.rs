@@ -124,10 +124,8 @@ impl Strand {
     /// The synchronization object at `addr`, from this strand's cache. One that was removed has another address.
     #[inline]
     pub fn cached_var(&mut self, addr: usize) -> Option<&'static SyncVar> {
-        match self.vars[var_index(addr)] {
-            Some(var) if var.addr() == addr => Some(var),
-            _ => None,
-        }
+        let var = self.vars[var_index(addr)]?;
+        (var.addr() == addr).then_some(var)
     }
 
     pub fn cache_var(&mut self, addr: usize, var: &'static SyncVar) {
