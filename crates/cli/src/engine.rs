@@ -4,9 +4,7 @@
 
 use crate::error::{Failure, Result};
 use crate::say::say;
-use deadheat_gpu_engine::{Gpu, GpuError, Limits};
 use deadheat_pipeline::{Other, Settings};
-use nix::sys::signal::{SigSet, SigmaskHow};
 use std::env;
 use std::process::Command;
 
@@ -34,17 +32,24 @@ pub fn asked(flag: &str, place: &str, how: &Settings) -> Result<Option<Other>> {
             ));
             Ok(None)
         }
+        Err(error) if cfg!(not(feature = "gpu-engine")) => Err(Failure::new(error).next(format!(
+            "leave {flag}=gpu out, or build the command with its default features"
+        ))),
         Err(error) => {
             let advice = format!(
                 "apt-get install mesa-vulkan-drivers libvulkan1 (runs the kernels in software), or {flag}=gpu,cpu, \
                  or leave {flag}=gpu out"
             );
-            Err(Failure::new(error.to_string()).next(advice))
+            Err(Failure::new(error).next(advice))
         }
     }
 }
 
-fn open(how: &Settings) -> std::result::Result<Other, GpuError> {
+#[cfg(feature = "gpu-engine")]
+fn open(how: &Settings) -> std::result::Result<Other, String> {
+    use deadheat_gpu_engine::{Gpu, Limits};
+    use nix::sys::signal::{SigSet, SigmaskHow};
+
     if env::var_os(NO_LAYER).is_none() && env::var_os("XDG_RUNTIME_DIR").is_none() {
         // SAFETY: this command has no other thread yet.
         unsafe { env::set_var(NO_LAYER, "1") };
@@ -56,7 +61,12 @@ fn open(how: &Settings) -> std::result::Result<Other, GpuError> {
     if let Ok(before) = before {
         let _ = before.thread_set_mask(); // it was the mask a moment ago
     }
-    engine
+    engine.map_err(|error| error.to_string())
+}
+
+#[cfg(not(feature = "gpu-engine"))]
+fn open(_: &Settings) -> std::result::Result<Other, String> {
+    Err("this deadheat was built without its feature gpu-engine".to_owned())
 }
 
 /// What was set for ourselves is not for the program.
