@@ -210,7 +210,7 @@ impl Strand {
         unsafe {
             let mut at = (*strand).frames_base;
             while at < (*strand).frames_end {
-                f(core::ptr::read_volatile(&raw const (*at).stack));
+                f(crate::sys::glimpse(&raw const (*at).stack));
                 at = at.add(1);
             }
         }

@@ -118,13 +118,13 @@ impl Clock {
     pub unsafe fn lower(clock: *const Clock, words: &mut [u64], but: u16) {
         // SAFETY: by the contract; the length is read first, and the components are never freed.
         unsafe {
-            let len = core::ptr::read_volatile(&raw const (*clock).len);
+            let len = crate::sys::glimpse(&raw const (*clock).len);
             core::sync::atomic::fence(Ordering::Acquire);
-            let theirs = core::ptr::read_volatile(&raw const (*clock).words);
+            let theirs = crate::sys::glimpse(&raw const (*clock).words);
             for (slot, word) in words.iter_mut().enumerate() {
                 if slot != but as usize {
                     let known = if slot < len {
-                        core::ptr::read_volatile(theirs.add(slot))
+                        crate::sys::glimpse(theirs.add(slot))
                     } else {
                         0
                     };

@@ -237,8 +237,8 @@ fn present_steps(rt: &Runtime) -> Vec<Present> {
             let (slot, base, site) = unsafe {
                 (
                     (*t.strand).slot,
-                    core::ptr::read_volatile(&raw const (*t.strand).step_base),
-                    core::ptr::read_volatile(&raw const (*t.strand).site),
+                    sys::glimpse(&raw const (*t.strand).step_base),
+                    sys::glimpse(&raw const (*t.strand).site),
                 )
             };
             if let Some(present) = all.get_mut(slot as usize) {

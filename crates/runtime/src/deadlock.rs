@@ -257,7 +257,7 @@ fn taken_by(rt: &Runtime, thread: ThreadId, lock: SyncId) -> StackId {
             return None;
         }
         // SAFETY: the strand lives while the registry's lock is held; its thread waits, so its lock set stands still.
-        Some(unsafe { core::ptr::read_volatile(&raw const (*t.strand).locks) })
+        Some(unsafe { crate::sys::glimpse(&raw const (*t.strand).locks) })
     });
     set.and_then(|set| rt.lock_sets.iter(set).find(|held| held.lock == lock))
         .map_or(StackId(0), |held| held.taken_at)

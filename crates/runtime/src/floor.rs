@@ -111,7 +111,7 @@ fn clock_of(t: &Thread) -> Option<Counted> {
         Some(Counted {
             clock: &raw const (*t.strand).clock,
             own: (*t.strand).slot,
-            seq: core::ptr::read_volatile(&raw const (*t.strand).seq),
+            seq: crate::sys::glimpse(&raw const (*t.strand).seq),
         })
     }
 }

@@ -72,10 +72,10 @@ unsafe fn calls_of(s: *mut Strand) -> Option<(Vec<u64>, u16, u64)> {
     // SAFETY: the strand lives; each word is read at once.
     let (base, top, slot, seq) = unsafe {
         (
-            core::ptr::read_volatile(&raw const (*s).frames_base) as usize,
-            core::ptr::read_volatile(&raw const (*s).frames_top) as usize,
+            sys::glimpse(&raw const (*s).frames_base) as usize,
+            sys::glimpse(&raw const (*s).frames_top) as usize,
             (*s).slot,
-            core::ptr::read_volatile(&raw const (*s).seq),
+            sys::glimpse(&raw const (*s).seq),
         )
     };
     let count = top.checked_sub(base)? / FRAME_BYTES;

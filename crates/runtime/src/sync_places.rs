@@ -44,7 +44,7 @@ pub struct SyncPlaces {
 #[repr(align(64))]
 struct Chains {
     lock: SpinLock,
-    /// How often somebody began to take objects out of one.
+    /// How often somebody began or ended to take objects out of one: odd while somebody does.
     taken: AtomicU32,
 }
 
@@ -116,7 +116,8 @@ impl SyncPlaces {
         let chains = self.chains_of(addr);
         let before = chains.taken.load(Ordering::Acquire);
         let found = self.walk(page, addr);
-        if found.is_some() || chains.taken.load(Ordering::Acquire) == before {
+        let same = before % 2 == 0 && chains.taken.load(Ordering::Acquire) == before;
+        if found.is_some() || same {
             return found;
         }
         chains.lock.lock();
@@ -233,7 +234,7 @@ impl SyncPlaces {
         let mut taken = Vec::new();
         let chains = self.chains_of(cell);
         chains.lock.lock();
-        // Whoever sees a change of the chain, or what becomes of an object that was in it, sees this too.
+        // Whoever sees a change of the chain, or what becomes of an object that was in it, sees one of these too.
         chains.taken.fetch_add(1, Ordering::AcqRel);
         let mut link = page.head(cell);
         loop {
@@ -249,6 +250,7 @@ impl SyncPlaces {
                 link = &var.next;
             }
         }
+        chains.taken.fetch_add(1, Ordering::AcqRel);
         chains.lock.unlock();
         taken.into_iter().for_each(f);
     }
@@ -270,8 +272,10 @@ impl SyncPlaces {
     pub unsafe fn after_fork(&self) {
         // SAFETY: by the contract.
         unsafe {
-            let chains = self.chains.iter();
-            chains.for_each(|chains| chains.lock.force_unlock());
+            for chains in &self.chains {
+                chains.taken.fetch_and(!1, Ordering::Relaxed);
+                chains.lock.force_unlock();
+            }
             self.count.force_unlock();
         }
     }

@@ -68,11 +68,139 @@ pub fn reserve_zeroes(bytes: usize) -> *mut u8 {
 
 fn map_with(bytes: usize, prot: usize, flags: usize) -> *mut u8 {
     // SAFETY: an anonymous private mapping at an address of the kernel's choice touches nothing that exists.
-    let p = unsafe { syscall(nr::MMAP, [0, bytes, prot, flags, usize::MAX, 0]) };
+    let p = unsafe { mapping::map(bytes, prot, flags) };
     if p < 0 {
         core::ptr::null_mut()
     } else {
         p as *mut u8
+    }
+}
+
+#[cfg(not(test))]
+mod mapping {
+    //! Mappings by system calls, as everything here.
+    use super::{nr, syscall};
+
+    /// # Safety
+    /// As for mmap(2).
+    pub unsafe fn map(bytes: usize, prot: usize, flags: usize) -> isize {
+        // SAFETY: by the contract.
+        unsafe { syscall(nr::MMAP, [0, bytes, prot, flags, usize::MAX, 0]) }
+    }
+
+    /// # Safety
+    /// As for munmap(2).
+    pub unsafe fn unmap(start: *mut u8, bytes: usize) {
+        // SAFETY: by the contract.
+        unsafe { syscall(nr::MUNMAP, [start as usize, bytes, 0, 0, 0, 0]) };
+    }
+}
+
+#[cfg(test)]
+mod mapping {
+    //! Mappings by the C library: a Deadheat that checks the runtime's own tests must see that what one test gave back and
+    //! another one got is fresh.
+    use core::ffi::{c_int, c_void};
+
+    unsafe extern "C" {
+        fn mmap(
+            at: *mut c_void,
+            bytes: usize,
+            prot: c_int,
+            flags: c_int,
+            fd: c_int,
+            from: i64,
+        ) -> isize;
+        fn munmap(at: *mut c_void, bytes: usize) -> c_int;
+    }
+
+    /// # Safety
+    /// As for mmap(2).
+    pub unsafe fn map(bytes: usize, prot: usize, flags: usize) -> isize {
+        // SAFETY: by the contract.
+        unsafe {
+            mmap(
+                core::ptr::null_mut(),
+                bytes,
+                prot as c_int,
+                flags as c_int,
+                -1,
+                0,
+            )
+        }
+    }
+
+    /// # Safety
+    /// As for munmap(2).
+    pub unsafe fn unmap(start: *mut u8, bytes: usize) {
+        // SAFETY: by the contract.
+        unsafe { munmap(start.cast(), bytes) };
+    }
+}
+
+/// What is at `p` just now, while its owner may be changing it: words of 8 bytes or less come whole.
+///
+/// Owners write such words with plain stores, in assembler too, and whoever looks allows for any value that was ever there. By
+/// the letter that is a race, so in the runtime's own tests, which Deadheat checks, it looks by an instruction that no
+/// compiler instruments: only what is looked at on purpose is left out.
+///
+/// # Safety
+/// `p` must be readable and aligned, and every value that its owner writes there a good one.
+#[inline(always)]
+pub unsafe fn glimpse<T: Copy>(p: *const T) -> T {
+    // SAFETY: by the contract.
+    unsafe {
+        #[cfg(test)]
+        return unseen::read(p);
+        #[cfg(not(test))]
+        core::ptr::read_volatile(p)
+    }
+}
+
+#[cfg(test)]
+mod unseen {
+    use core::arch::asm;
+    use core::mem::MaybeUninit;
+
+    /// # Safety
+    /// As for [`super::glimpse`].
+    pub unsafe fn read<T: Copy>(p: *const T) -> T {
+        let mut value = MaybeUninit::<T>::uninit();
+        let (from, to) = (p.cast::<u8>(), value.as_mut_ptr().cast::<u8>());
+        let (mut at, size) = (0, size_of::<T>());
+        while at < size {
+            // As many bytes at once as are left and the place is aligned to.
+            let whole = 1 << (from as usize + at).trailing_zeros().min(3);
+            let left = 1 << (size - at).ilog2().min(3);
+            let bytes = usize::min(whole, left);
+            // SAFETY: by the contract, and within the value.
+            unsafe { word(from.add(at), to.add(at), bytes) };
+            at += bytes;
+        }
+        // SAFETY: all of it was read.
+        unsafe { value.assume_init() }
+    }
+
+    /// # Safety
+    /// `from` and `to` must be good for so many bytes: 1, 2, 4 or 8.
+    unsafe fn word(from: *const u8, to: *mut u8, bytes: usize) {
+        // SAFETY: by the contract.
+        unsafe {
+            match bytes {
+                8 => {
+                    asm!("mov {w}, [{f}]", "mov [{t}], {w}", w = out(reg) _, f = in(reg) from, t = in(reg) to)
+                }
+                4 => {
+                    asm!("mov {w:e}, [{f}]", "mov [{t}], {w:e}", w = out(reg) _, f = in(reg) from, t = in(reg) to)
+                }
+                2 => {
+                    asm!("mov {w:x}, [{f}]", "mov [{t}], {w:x}", w = out(reg) _, f = in(reg) from, t = in(reg) to)
+                }
+                _ => {
+                    asm!("mov {w}, [{f}]", "mov [{t}], {w}", w = out(reg_byte) _, f = in(reg) from, t = in(reg) to)
+                }
+            }
+        }
     }
 }
 
@@ -106,7 +234,7 @@ pub unsafe fn forget_pages(start: *mut u8, bytes: usize) {
 /// The range must be such a mapping, whole, and never used again.
 pub unsafe fn unmap(start: *mut u8, bytes: usize) {
     // SAFETY: by the contract.
-    unsafe { syscall(nr::MUNMAP, [start as usize, bytes, 0, 0, 0, 0]) };
+    unsafe { mapping::unmap(start, bytes) };
 }
 
 /// Writes all of `bytes`, as far as the descriptor takes them; false if it does not.
@@ -324,5 +452,25 @@ pub unsafe fn zero(p: *mut c_void, n: usize) {
     // SAFETY: by the contract; rep stosb writes n bytes from p upwards.
     unsafe {
         asm!("rep stosb", inout("rcx") n => _, inout("rdi") p => _, in("al") 0u8, options(nostack, preserves_flags));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::glimpse;
+
+    #[test]
+    fn a_glimpse_is_of_all_bytes() {
+        #[derive(Clone, Copy, PartialEq, Debug)]
+        struct Odd(u64, u32, u16, u8);
+        let odd = Odd(1 << 60 | 5, 7 << 20, 300, 9);
+        // SAFETY: nobody changes them.
+        unsafe {
+            assert_eq!(glimpse(&raw const odd), odd);
+            assert_eq!(glimpse(&raw const odd.3), 9);
+            assert_eq!(glimpse(&raw const odd.2), 300);
+            assert_eq!(glimpse(&[3_u8; 13]), [3; 13]);
+            assert!(glimpse(&Some(&odd)) == Some(&odd));
+        }
     }
 }

@@ -100,9 +100,9 @@ impl Races {
     pub unsafe fn each_of(races: *const Races, mut f: impl FnMut(Entry)) {
         // SAFETY: by the contract; every value of these words is a good one.
         unsafe {
-            let count = core::ptr::read_volatile(&raw const (*races).count).min(MOST_RACES);
+            let count = sys::glimpse(&raw const (*races).count).min(MOST_RACES);
             for i in 0..count {
-                f(core::ptr::read_volatile(
+                f(sys::glimpse(
                     (&raw const (*races).older).cast::<Entry>().add(i),
                 ));
             }

@@ -109,7 +109,7 @@ impl<T: Copy> Kept<T> {
             Kept::All(chunk) => {
                 // SAFETY: the chunk lives while it is kept. An item that is being written is not published yet: whatever is
                 // read of it is not believed.
-                Some(unsafe { core::ptr::read_volatile((&(**chunk).items)[place].get()) })
+                Some(unsafe { crate::sys::glimpse((&(**chunk).items)[place].get()) })
             }
             Kept::Some(kept) => kept.get(place),
         }

@@ -41,7 +41,7 @@ impl Strand {
     pub unsafe fn is_inside(strand: *const Strand) -> bool {
         // SAFETY: by the contract.
         unsafe {
-            core::ptr::read_volatile(&raw const (*strand).inside) != 0
+            crate::sys::glimpse(&raw const (*strand).inside) != 0
                 || (*strand).at_work.is_somewhere()
         }
     }
@@ -61,18 +61,18 @@ impl Strand {
             let strand = &raw const *strand;
             for i in 0..super::CALLS {
                 let call = (&raw const (*strand).calls).cast::<super::Call>().add(i);
-                stacks(core::ptr::read_volatile(&raw const (*call).caller));
-                stacks(core::ptr::read_volatile(&raw const (*call).callee));
+                stacks(crate::sys::glimpse(&raw const (*call).caller));
+                stacks(crate::sys::glimpse(&raw const (*call).callee));
             }
             Strand::each_frame_number(strand, &mut stacks);
-            let recorder = core::ptr::read_volatile(&raw const (*strand).recorder);
+            let recorder = crate::sys::glimpse(&raw const (*strand).recorder);
             if !recorder.is_null() {
-                let caller = core::ptr::read_volatile(&raw const (*recorder).caller);
+                let caller = crate::sys::glimpse(&raw const (*recorder).caller);
                 stacks(StackId(caller));
             }
             for i in 0..HELD {
                 let held = (&raw const (*strand).held).cast::<StackId>().add(i);
-                stacks(core::ptr::read_volatile(held));
+                stacks(crate::sys::glimpse(held));
             }
             let handlers: &[Running] = &(*strand).handlers;
             for running in handlers {
@@ -81,12 +81,12 @@ impl Strand {
             for i in 0..super::LOCK_STEPS {
                 let steps = &raw const (*strand).lock_steps;
                 let (step, after) =
-                    core::ptr::read_volatile(steps.cast::<(super::LockStep, LockSetId)>().add(i));
+                    crate::sys::glimpse(steps.cast::<(super::LockStep, LockSetId)>().add(i));
                 sets(step.set);
                 sets(after);
                 stacks(step.taken_at);
             }
-            sets(core::ptr::read_volatile(&raw const (*strand).locks));
+            sets(crate::sys::glimpse(&raw const (*strand).locks));
         }
     }
 }
