@@ -10,6 +10,8 @@ TESTING  := CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=line-tables-on
 
 # Deadheat's own crates under cargo deadheat; nobody builds them that way a second time with small changes.
 CHECKED   = CARGO_INCREMENTAL=0 $(abspath $(TARGET)/debug/deadheat) cargo --suppressions tests/rust/self.supp
+# The command has the runtime in it: what was built of that for the command itself will do.
+PARTS     = $(abspath $(TARGET)/self-check)
 
 BROWSER  := command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null
 
@@ -91,7 +93,11 @@ ui-rust: tests-build ## the Rust programs in tests/rust, right and racy, under c
 
 self-check: tests-build ## Deadheat's own tests with threads, under cargo deadheat
 	$(TESTING) $(CHECKED) test --locked -p deadheat-rust -p deadheat-pipeline -p deadheat-gpu --lib --test engine
-	$(TESTING) $(CHECKED) test --locked -p deadheat-runtime --lib -- sync:: forgetting_a_part_takes
+	$(TESTING) $(CHECKED) test --locked -p deadheat-runtime --lib -- sync:: sync_places:: handover no_race_is_lost collection_keep forgetting_a_part
+	mkdir -p $(PARTS)
+	cp -p $(TARGET)/runtime/plain/release/libdeadheat_rt.a $(TARGET)/runtime/plain/release/libdeadheat_rt.so $(TARGET)/runtime/hook/release/libdeadheat_compiler.so $(PARTS)
+	cp -p $(TARGET)/runtime/wrap/release/libdeadheat_rt.a $(PARTS)/libdeadheat_rt_wrap.a
+	$(TESTING) DEADHEAT_RUNTIME_DIR=$(PARTS) $(CHECKED) test --locked -p deadheat-cli --no-default-features --lib --tests
 
 docs: build ## write the pages that are made from the code
 	$(DEADHEAT) options-page > docs/options.md

@@ -473,6 +473,9 @@ fn candidates() -> Vec<Vec<u8>> {
         path.extend_from_slice(b"/deadheat");
         list.push(path);
     }
+    // A deadheat that is checked itself must not listen to itself: each would start another one.
+    let own = crate::modules::own_path();
+    list.retain(|path| *path != own);
     list
 }
 
