@@ -116,7 +116,7 @@ impl SyncPlaces {
         let chains = self.chains_of(addr);
         let before = chains.taken.load(Ordering::Acquire);
         let found = self.walk(page, addr);
-        let same = before % 2 == 0 && chains.taken.load(Ordering::Acquire) == before;
+        let same = before.is_multiple_of(2) && chains.taken.load(Ordering::Acquire) == before;
         if found.is_some() || same {
             return found;
         }
