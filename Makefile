@@ -97,7 +97,7 @@ self-check: tests-build ## Deadheat's own tests with threads, under cargo deadhe
 	mkdir -p $(PARTS)
 	cp -p $(TARGET)/runtime/plain/release/libdeadheat_rt.a $(TARGET)/runtime/plain/release/libdeadheat_rt.so $(TARGET)/runtime/hook/release/libdeadheat_compiler.so $(PARTS)
 	cp -p $(TARGET)/runtime/wrap/release/libdeadheat_rt.a $(PARTS)/libdeadheat_rt_wrap.a
-	$(TESTING) DEADHEAT_RUNTIME_DIR=$(PARTS) $(CHECKED) test --locked -p deadheat-cli --no-default-features --lib --tests
+	$(TESTING) DEADHEAT_RUNTIME_DIR=$(PARTS) $(CHECKED) test --locked -p deadheat-cli --no-default-features --lib --test check_command --test compile
 
 docs: build ## write the pages that are made from the code
 	$(DEADHEAT) options-page > docs/options.md
