@@ -123,6 +123,8 @@ pub struct Order {
 const SLOTS: usize = Slot::BURIED.0 as usize;
 /// As many strands must have ended before all memory is looked at for them.
 const FEW: usize = 256;
+/// More clocks than these are not worked through for every batch.
+const FEW_CLOCKS: usize = 48;
 /// Slots that are looked at for a new strand.
 const TRIED: usize = 1024;
 
@@ -585,9 +587,10 @@ impl Order {
         });
     }
 
-    /// Acts that make it worth while to work out what everybody knows.
-    pub fn forget_costs(&self) -> usize {
-        self.clocks.len() * self.free.len() / 64
+    /// Whether so many acts make it worth while to work out what everybody knows out of turn: only where few things are
+    /// synchronized with, since those that are forgotten have to be made again.
+    pub fn forgets_cheaply(&self, acts: u32) -> bool {
+        self.clocks.len() <= FEW_CLOCKS && acts as usize >= self.clocks.len() / 4
     }
 
     /// How many clocks are kept: strands, locks, atomics and so on.

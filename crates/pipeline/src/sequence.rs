@@ -161,10 +161,7 @@ impl Sequencer {
         self.now = None;
         self.end_run();
         // Where little is kept, what everybody knows is news for each batch, and lets checkers forget sooner.
-        if !self.apart
-            && self.since_known > 0
-            && self.since_known as usize >= self.order.forget_costs()
-        {
+        if !self.apart && self.since_known > 0 && self.order.forgets_cheaply(self.since_known) {
             self.known();
         }
         let spare = empty.iter_mut().find_map(|batch| {
