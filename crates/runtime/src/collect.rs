@@ -31,7 +31,7 @@ use crate::runtime::Runtime;
 use crate::shadow::Shadow;
 use crate::spread::Spread;
 use crate::strand::{PENDING_COLLECTION, Strand};
-use crate::sync::{Locked, SpinLock};
+use crate::sync::{Locked, SpinLock, Waiting};
 use crate::sys;
 use crate::threads::FreeSlot;
 use crate::timeline::Retired;
@@ -48,10 +48,10 @@ pub struct Collector {
 }
 
 /// Bytes that are remembered before the first collection.
-const FIRST: u64 = 6 << 20;
+pub(crate) const FIRST: u64 = 10 << 20;
 /// They may grow to the shadow's size divided by this before it is read for them.
 const SHADOW_PART: u64 = 3;
-/// How often others are given the processor until they have left the runtime.
+/// So often it is looked whether others have left the runtime ([`Waiting`]).
 const PATIENCE: usize = 1000;
 
 /// The bytes of all that a collection can reduce.
@@ -276,7 +276,12 @@ fn in_use(rt: &Runtime, unknowable: &Unknowable, crowded: &mut Vec<usize>) -> In
             match said {
                 Some(said) => said.each_entry(look),
                 // SAFETY: a cell of the shadow, and whoever collects is inside the runtime.
-                None => unsafe { cell::each_entry(cell, look) },
+                None => unsafe { cell::each_entry_at_least(cell, look) },
+            }
+            if unheard > 1 && said.is_none() {
+                unheard = 0;
+                // SAFETY: as above.
+                unsafe { cell::each_entry(cell, |e| unheard += unknowable.has(e) as usize) };
             }
             if unheard > 1 {
                 crowded.push(page + i * 8);
@@ -438,6 +443,7 @@ fn others_have_left(rt: &Runtime, me: Option<&Strand>) -> bool {
             inside.push(t.strand);
         }
     });
+    let mut waiting = Waiting::default();
     for _ in 0..PATIENCE {
         rt.threads.each(|_, t| {
             // SAFETY: the strand lives while it is in the registry, whose lock `each` holds.
@@ -452,7 +458,7 @@ fn others_have_left(rt: &Runtime, me: Option<&Strand>) -> bool {
         if inside.is_empty() {
             return true;
         }
-        sys::yield_now();
+        waiting.turn();
     }
     false
 }

@@ -30,7 +30,7 @@ use crate::cell::Right;
 use crate::lifetime;
 use crate::runtime::Runtime;
 use crate::shadow::{REGION_BITS, Shadow};
-use crate::sync::SpinLock;
+use crate::sync::{SpinLock, Waiting};
 use crate::sync_places::SyncPage;
 use crate::sys;
 
@@ -173,6 +173,7 @@ impl Owners {
     #[inline(never)]
     pub fn settle(&self, rt: &Runtime, addr: usize, slot: u16) -> Right {
         let page = addr >> PAGE_BITS & (PAGES - 1);
+        let mut waiting = Waiting::default();
         loop {
             let owner = self.owner[page].load(Ordering::Acquire);
             if owner == SHARED {
@@ -205,7 +206,7 @@ impl Owners {
                 self.since[page].store(now, Ordering::Relaxed);
             } else {
                 // Who changes it may have to run first.
-                sys::yield_now();
+                waiting.turn();
             }
         }
     }
@@ -224,10 +225,11 @@ impl Owners {
     /// Makes the page shared, for somebody who must lock one of its cells.
     pub fn share(&self, rt: &Runtime, addr: usize) {
         let page = addr >> PAGE_BITS & (PAGES - 1);
+        let mut waiting = Waiting::default();
         loop {
             match self.owner[page].load(Ordering::Acquire) {
                 SHARED => return,
-                CHANGING => sys::yield_now(),
+                CHANGING => waiting.turn(),
                 FREED => self.mark_freed(rt, addr),
                 owner => self.change(rt, addr, owner, SHARED),
             }
@@ -256,8 +258,9 @@ impl Owners {
             }
             let taken = self.take_all(from);
             sys::barrier_everywhere();
+            let mut waiting = Waiting::default();
             while history.at_work.is_near(addr, blocks) {
-                sys::yield_now();
+                waiting.turn();
             }
             for (block, taken) in others.iter().flatten() {
                 block.leave_all(*taken);

@@ -354,6 +354,19 @@ impl Strand {
         }
     }
 
+    /// The same, and what is needed to change a cell.
+    #[inline(always)]
+    pub fn step_and_means(&mut self) -> (Step<'_>, &mut Memo, &mut Races) {
+        let step = Step {
+            base: self.step_base,
+            span: self.step_span,
+            slot: self.slot,
+            clock: &self.clock,
+            floor: &self.floor.clock,
+        };
+        (step, &mut self.memo, &mut self.races)
+    }
+
     /// The number of this place in the present step, a new one if the step has not been there.
     #[inline(always)]
     pub fn number(&mut self, rt: &Runtime, place: Place) -> u64 {

@@ -1,4 +1,4 @@
-//! The runtime's own synchronization: one spin lock that turns to waiting in the kernel, and nothing else.
+//! The runtime's own synchronization: spin locks that turn to waiting in the kernel, and waiting for what has no lock.
 //!
 //! All other modules go through this one, so that it can be replaced as a whole when the same code runs under a model
 //! checker. Must not allocate, must not be fair: sections are short.
@@ -79,6 +79,29 @@ impl Default for SpinLock {
     }
 }
 
+/// Waiting for somebody who is about to be done, in a loop. He may have lost the processor: others are let run, and if that
+/// does not help, for a moment only. On a busy machine giving up the processor costs whole slices of other programs'
+/// time, and need not give it to the one that is waited for.
+#[derive(Default)]
+pub struct Waiting {
+    turns: u32,
+}
+
+/// So often others are let run before who waits goes to sleep.
+const YIELDS: u32 = 8;
+const NAP_NANOSECONDS: usize = 20_000;
+
+impl Waiting {
+    pub fn turn(&mut self) {
+        self.turns = self.turns.saturating_add(1);
+        if self.turns <= YIELDS {
+            sys::yield_now();
+        } else {
+            sys::sleep(NAP_NANOSECONDS);
+        }
+    }
+}
+
 /// As a [`SpinLock`], for sections of a few instructions that are almost never contended: giving it back is a plain
 /// store, and who finds it taken for long lets others run.
 ///
@@ -126,9 +149,10 @@ impl BriefLock {
     fn lock_contended(&self) {
         let wait = self.wait.load(Ordering::Relaxed);
         let (start, before) = (sys::cycles(), self.turn.load(Ordering::Relaxed));
+        let mut waiting = Waiting::default();
         while !self.lock_after(wait) && !self.lock_after(wait) {
             // Whoever has it may have to run first.
-            sys::yield_now();
+            waiting.turn();
         }
         let turns = self.turn.load(Ordering::Relaxed).wrapping_sub(before) / 2;
         let wait = if turns as u64 * CYCLES_A_TURN >= sys::cycles().wrapping_sub(start) {

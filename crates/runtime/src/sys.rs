@@ -34,6 +34,7 @@ pub mod nr {
     pub const ACCESS: usize = 21;
     pub const SCHED_YIELD: usize = 24;
     pub const MADVISE: usize = 28;
+    pub const NANOSLEEP: usize = 35;
     pub const GETPID: usize = 39;
     pub const SENDTO: usize = 44;
     pub const SHUTDOWN: usize = 48;
@@ -389,6 +390,13 @@ pub fn getpid() -> u32 {
 pub fn yield_now() {
     // SAFETY: takes no arguments, cannot fail.
     unsafe { syscall(nr::SCHED_YIELD, [0; 6]) };
+}
+
+/// Sleeps for a moment, or until a signal comes.
+pub fn sleep(nanoseconds: usize) {
+    let time = [0, nanoseconds];
+    // SAFETY: the kernel reads two words that are there, and writes nothing.
+    unsafe { syscall(nr::NANOSLEEP, [time.as_ptr() as usize, 0, 0, 0, 0, 0]) };
 }
 
 /// Asks the kernel for [`barrier_everywhere`]; false if it has none.

@@ -82,23 +82,7 @@ unsafe fn judge(rt: &Runtime, s: &mut Strand, addr: usize, cell: *mut Cell, new:
     let owners = unsafe { Shadow::owners(addr, cell) };
     s.races.clear();
     let Some(history) = s.history else { return };
-    let Strand {
-        step_base,
-        step_span,
-        slot,
-        clock,
-        memo,
-        races,
-        floor,
-        ..
-    } = s;
-    let step = Step {
-        base: *step_base,
-        span: *step_span,
-        slot: *slot,
-        clock,
-        floor: &floor.clock,
-    };
+    let (step, memo, races) = s.step_and_means();
     history.at_work.begin(addr);
     if owners.is_own(addr, step.slot) {
         // SAFETY: the page is our own while we are at work in it.

@@ -154,11 +154,6 @@ pub unsafe fn unsettled(rt: &Runtime, s: &mut Strand, access: InCell) {
     if unsafe { cell::has_more(cell) && been(s, cell, access.need) } {
         return;
     }
-    // SAFETY: by the contract.
-    if unsafe { cell::has_own_list(cell) } {
-        // SAFETY: by the contract.
-        return unsafe { unsettled_slowly(rt, s, access) };
-    }
     if s.frames_known != s.frames_top {
         name_frames(rt, s);
     }
@@ -207,7 +202,8 @@ unsafe fn settle_as(s: &mut Strand, addr: usize, cell: *mut Cell, need: u64, sta
                 cell::settle_table(cell, right, &s.clock, stamp, need)
             }
             Some(right) if cell::has_list(cell) => {
-                let after = cell::settle_listed(cell, right, &mut s.memo, stamp | need);
+                let (step, memo, _) = s.step_and_means();
+                let after = cell::settle_listed(cell, right, memo, &step, stamp | need);
                 if let Some(word) = after
                     && need == PLAIN | MASK
                     && word & LIST != 0

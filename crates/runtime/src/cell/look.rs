@@ -7,7 +7,7 @@ use deadheat_detect::entry::{self, Entry, LIST, LOCK, MASK, PLAIN};
 use super::list::{self, Sort};
 use super::{Cell, Step, Words, table};
 use crate::strand::{READ_LISTS, READ_LISTS_SHIFT};
-use crate::sys;
+use crate::sync::Waiting;
 
 /// Where a step finds that it has been at a cell before.
 #[must_use]
@@ -185,21 +185,6 @@ pub unsafe fn has_list(cell: *const Cell) -> bool {
     let first = unsafe { (*cell).first.load(Ordering::Relaxed) };
     first & LIST != 0 && !table::named_by(first)
 }
-
-/// Does it name a list that is its own?
-///
-/// # Safety
-/// `cell` must be a cell of the shadow.
-#[inline(always)]
-pub unsafe fn has_own_list(cell: *const Cell) -> bool {
-    // SAFETY: by the contract.
-    let first = unsafe { (*cell).first.load(Ordering::Relaxed) };
-    first & LIST != 0
-        && !table::named_by(first)
-        // SAFETY: the word names a list.
-        && unsafe { list::named_by(first) }.sort() == Sort::Own
-}
-
 /// Does the cell name a table?
 ///
 /// # Safety
@@ -268,6 +253,7 @@ pub unsafe fn words(cell: *const Cell) -> Words {
 pub unsafe fn each_entry(cell: *const Cell, mut f: impl FnMut(Entry)) {
     // SAFETY: by the contract.
     let cell = unsafe { &*cell };
+    let mut waiting = Waiting::default();
     loop {
         let first = cell.first.load(Ordering::Acquire);
         let second = cell.second.load(Ordering::Acquire);
@@ -275,7 +261,7 @@ pub unsafe fn each_entry(cell: *const Cell, mut f: impl FnMut(Entry)) {
             return;
         }
         if first & LOCK != 0 {
-            sys::yield_now();
+            waiting.turn();
             continue;
         }
         if table::named_by(first) {
@@ -301,6 +287,25 @@ pub unsafe fn each_entry(cell: *const Cell, mut f: impl FnMut(Entry)) {
             // a lock, locks it then too.
             each_word(first, second, &mut f);
             return cell.first.store(first, Ordering::Release);
+        }
+    }
+}
+
+/// As [`each_entry`], faster: some may be told more than once, or although they have just gone.
+///
+/// # Safety
+/// As for that.
+#[inline(always)]
+pub unsafe fn each_entry_at_least(cell: *const Cell, mut f: impl FnMut(Entry)) {
+    // SAFETY: by the contract.
+    let first = unsafe { &*cell }.first.load(Ordering::Acquire);
+    // SAFETY: by the contract, and the word names a table.
+    unsafe {
+        if first & LOCK != 0
+            || !table::named_by(first)
+            || !table::each_at_least(&*cell, first, &mut f)
+        {
+            each_entry(cell, f);
         }
     }
 }

@@ -21,13 +21,13 @@ use deadheat_detect::entry::{self, Entry, LIST, LOCK, MASK};
 pub use self::both::{join_own, settle_both};
 pub use self::forget::{drop_moot, forget, replace_own, unlock_after_fork};
 use self::list::Sort;
-use self::own::record_in_own;
+use self::own::{record_in_own, settle_in_own};
 
 #[cfg(test)]
 pub use self::look::words;
 pub use self::look::{
-    Been, already_recorded, each_entry, has_list, has_more, has_own_list, has_table, is_empty,
-    says, touched_run, used_run,
+    Been, already_recorded, each_entry, each_entry_at_least, has_list, has_more, has_table,
+    is_empty, says, touched_run, used_run,
 };
 pub use self::memo::{Memo, Words};
 pub use self::quick::{settle_own, settle_run, settle_shared};
@@ -35,7 +35,7 @@ pub use self::table::{
     ADDRESS_UNIT, PART_SHIFT, SOLE, TABLE, VERSION_SHIFT, expect as expect_table, settle_table,
 };
 use crate::clock::Clock;
-use crate::sys;
+use crate::sync::Waiting;
 
 mod both;
 mod forget;
@@ -302,6 +302,7 @@ fn try_lock(cell: &Cell, seen: u64) -> bool {
 #[cold]
 fn lock_contended(cell: &Cell) -> u64 {
     let mut spins = 0u32;
+    let mut waiting = Waiting::default();
     loop {
         let seen = cell.first.load(Ordering::Relaxed);
         if try_lock(cell, seen) {
@@ -309,7 +310,7 @@ fn lock_contended(cell: &Cell) -> u64 {
         }
         spins += 1;
         if spins.is_multiple_of(64) {
-            sys::yield_now();
+            waiting.turn();
         }
         core::hint::spin_loop();
     }
@@ -424,8 +425,9 @@ fn record_in_common<const ROOM: usize>(
     );
 }
 
-/// Makes the change that the memo knows, if it knows one for what the cell remembers and this access: the first word then.
-/// None if not, with nothing changed. If it does, the step has not been here either: else nothing would have been changed the last time.
+/// Makes the change that the memo knows, if it knows one for what the cell remembers and this access: the first word then. If
+/// it does, the step has not been here either: else nothing would have been changed the last time. Or makes the change in
+/// a list of the cell's own, if that is as simple: 0 then. None if not, with nothing changed.
 ///
 /// # Safety
 /// `cell` must be a cell of the shadow, and the strand at work there by the right that it claims.
@@ -434,6 +436,7 @@ pub unsafe fn settle_listed(
     cell: *const Cell,
     right: Right,
     memo: &mut Memo,
+    step: &Step,
     new: u64,
 ) -> Option<u64> {
     // SAFETY: by the contract.
@@ -447,6 +450,15 @@ pub unsafe fn settle_listed(
         if let Some(after) = memo.recall(Words { first, second: 0 }, new) {
             cell.set(right, 0, after);
             return Some(after.first);
+        }
+        // SAFETY: the word names a list.
+        let list = unsafe { list::named_by(first) };
+        if list.sort() == Sort::Own && (right == Right::Locker || try_lock(cell, first)) {
+            if settle_in_own(cell, list, step, Entry(new)) {
+                return Some(0);
+            }
+            cell.first.store(first, Ordering::Release);
+            return None;
         }
     }
     if right == Right::Locker {

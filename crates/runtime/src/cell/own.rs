@@ -2,9 +2,40 @@
 
 use core::sync::atomic::Ordering;
 
-use deadheat_detect::entry::Entry;
+use deadheat_detect::entry::{self, Entry, MASK};
 
-use super::{Cell, Fate, Races, Right, Step, Words, judge, list, merged, pair, table};
+use super::{Cell, Fate, Races, Right, SHORT, Step, Words, judge, list, merged, pair, table};
+
+/// What [`record_in_own`] does if the list is short, nothing races, and no entry is of the same number; false if not, with
+/// nothing changed. The cell is locked, and unlocked only if that was done.
+#[inline(always)]
+pub(super) fn settle_in_own(
+    cell: &Cell,
+    list: &'static list::List,
+    step: &Step,
+    new: Entry,
+) -> bool {
+    let len = list.len();
+    if len > SHORT {
+        return false;
+    }
+    let mut words = [0u64; SHORT];
+    let mut kept = 0;
+    for i in 0..len {
+        let old = Entry(list.item(i).load(Ordering::Relaxed));
+        let covered = step.covers(old);
+        if (old.0 ^ new.0) & !MASK == 0 || entry::races(old, new, covered) {
+            return false;
+        }
+        words[kept] = old.0;
+        kept += usize::from(!entry::subsumes(new, old, covered) && !step.floor.covers_word(old.0));
+    }
+    for (i, &word) in words[..kept].iter().enumerate() {
+        list.item(i).store(word, Ordering::Relaxed);
+    }
+    leave(cell, list, kept, step, new.0);
+    true
+}
 
 /// The cell is locked and its list its own: changed in place.
 pub(super) fn record_in_own(
@@ -26,7 +57,12 @@ pub(super) fn record_in_own(
             kept += 1;
         }
     }
-    let last = whole.0;
+    leave(cell, list, kept, step, whole.0);
+}
+
+/// Leaves in the cell what its own list has in its first places, and `last`. Unlocks it.
+#[inline(always)]
+fn leave(cell: &Cell, list: &'static list::List, kept: usize, step: &Step, last: u64) {
     if kept <= 1 {
         let old = if kept == 1 {
             list.item(0).load(Ordering::Relaxed)

@@ -338,6 +338,18 @@ pub unsafe fn each_unless_changed(cell: &Cell, first: u64, f: &mut impl FnMut(En
     same
 }
 
+/// The same, with `f` called at once: some may be told more than once, and the table may have changed meanwhile. False if it
+/// is another one now, and there may be more.
+///
+/// # Safety
+/// As for [`each_unless_changed`].
+#[inline(always)]
+pub unsafe fn each_at_least(cell: &Cell, first: u64, f: &mut impl FnMut(Entry)) -> bool {
+    // SAFETY: by the contract.
+    unsafe { Table::of(first) }.each(f);
+    cell.first.load(Ordering::Acquire) == first
+}
+
 /// The accesses of the table, and how many.
 ///
 /// # Safety

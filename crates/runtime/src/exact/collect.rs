@@ -6,8 +6,8 @@ use deadheat_detect::entry::WRITE;
 
 use super::player::plain;
 use crate::cell;
-use crate::collect::collect;
-use crate::history::{CHUNK, Place, SiteId, Touch};
+use crate::collect::{FIRST, collect};
+use crate::history::{CHUNK, Place, Record, SiteId, Touch};
 use crate::intern::StackId;
 use crate::runtime::Runtime;
 use crate::shadow::REGION;
@@ -39,7 +39,7 @@ fn place_of_write(rt: &Runtime, addr: usize) -> Option<Place> {
 fn a_long_run_keeps_what_cells_name_and_no_more() {
     static RT: Runtime = Runtime::new();
     const CELLS: u64 = 500;
-    const ROUNDS: u64 = 2000;
+    const ROUNDS: u64 = 4000;
     let root = super::start(&RT);
     let other = RT.threads.create(&RT, Some(root), Sort::Thread, StackId(0));
     let at = |cell: u64| DATA + cell as usize * 8;
@@ -62,12 +62,9 @@ fn a_long_run_keeps_what_cells_name_and_no_more() {
         root.begin_step();
         most = most.max(RT.histories.bytes.load(Ordering::Relaxed));
     }
-    assert!(
-        root.seq > 400_000,
-        "too few records were made: {}",
-        root.seq
-    );
-    assert!(most < 7 << 20, "histories took {most} bytes");
+    let made = root.seq * size_of::<Record>() as u64;
+    assert!(made > FIRST + (4 << 20), "too few records were made");
+    assert!(most < FIRST + (1 << 20), "histories took {most} bytes");
     for cell in 0..CELLS {
         let pc = PC + last(cell) * CELLS + cell;
         assert_eq!(

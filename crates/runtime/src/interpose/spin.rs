@@ -12,8 +12,8 @@ use crate::locking::{self, Got};
 use crate::locks::Mode;
 use crate::misuse;
 use crate::runtime::RT;
+use crate::sync::Waiting;
 use crate::syncvar::Kind;
-use crate::sys;
 
 fn before(call: &mut Call, lock: *const c_void) -> StackId {
     lock_life::before(call, lock, Kind::SpinLock)
@@ -68,6 +68,7 @@ const TRIES: u32 = 256;
 #[cold]
 unsafe fn spin(lock: *mut c_void, real: unsafe extern "C" fn(*mut c_void) -> c_int) -> c_int {
     let try_lock = pthread_spin_trylock::real();
+    let mut waiting = Waiting::default();
     loop {
         for _ in 0..TRIES {
             // SAFETY: by the contract.
@@ -78,7 +79,7 @@ unsafe fn spin(lock: *mut c_void, real: unsafe extern "C" fn(*mut c_void) -> c_i
                 _ => return unsafe { real(lock) },
             }
         }
-        sys::yield_now();
+        waiting.turn();
     }
 }
 
