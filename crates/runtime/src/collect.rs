@@ -234,16 +234,18 @@ fn present_steps(rt: &Runtime) -> Vec<Present> {
         if !t.strand.is_null() {
             // SAFETY: the strand lives while it is in the registry, whose lock `each` holds; its step's start and its last
             // record are one word each, which its thread may be moving forward: an older value only keeps more.
-            let (slot, base, site) = unsafe {
+            let (slot, base, site, held) = unsafe {
                 (
                     (*t.strand).slot,
                     sys::glimpse(&raw const (*t.strand).step_base),
                     sys::glimpse(&raw const (*t.strand).site),
+                    sys::glimpse(&raw const (*t.strand).held_notes.count),
                 )
             };
             if let Some(present) = all.get_mut(slot as usize) {
                 present.chunk = present.chunk.min(Entry(base).seq() >> CHUNK_BITS);
                 present.site = site.oldest_recent();
+                present.held = held;
             }
         }
     });

@@ -2,7 +2,8 @@
 //!
 //! A shadow cell remembers only (slot, number). The history of a slot maps the number back to a [`Record`], so both
 //! stacks of a race are always there. A program is at few places again and again, step after step: so a number is mapped to
-//! the [`SiteId`] of a record, and the record is written only if the strand has not used it lately. Both are kept in chunks
+//! the [`SiteId`] of a site, which is written only if the strand has not used it lately, and the locks held are noted when they
+//! change (`held`). All are kept in chunks
 //! (`chunks`); those that no cell names any more are given up by [`crate::collect`]. A chunk that was reduced while its slot had no
 //! strand is whole again as soon as a strand goes on there.
 //!
@@ -20,6 +21,8 @@ use std_alloc::vec::Vec;
 
 pub use self::chunks::{CHUNK, CHUNK_BITS, Chunk, Named};
 use self::chunks::{Chunks, name_in};
+use self::held::Change;
+pub use self::held::Notes;
 pub use self::place::{BOTH_REACH, LARGEST_SIZE, Place, SIZE_SHIFT, Touch};
 use crate::intern::{LockSetId, StackId};
 use crate::pages::{AtWork, Losses};
@@ -30,25 +33,32 @@ pub use crate::timeline::SyncEvent;
 use crate::timeline::{RING_BYTES, Retired, Timeline};
 
 mod chunks;
+mod held;
 mod place;
 
 /// What one sequence number stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(C)]
 pub struct Record {
     pub place: Place,
     pub caller: StackId,
     pub locks: LockSetId,
 }
 
-const _: () = assert!(size_of::<Record>() == 16);
+/// What numbers of one place have in common.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct Site {
+    pub place: Place,
+    pub caller: StackId,
+}
 
-impl Record {
+const _: () = assert!(size_of::<Site>() == 16);
+
+impl Site {
     /// Of a number that is no access.
-    pub const LEARNED: Record = Record {
+    const LEARNED: Site = Site {
         place: Place::new(0, Touch::Learned, 0),
         caller: StackId(0),
-        locks: LockSetId(0),
     };
 }
 
@@ -59,7 +69,7 @@ impl Record {
 pub struct SiteId(pub u32);
 
 impl SiteId {
-    /// Stands for [`Record::LEARNED`].
+    /// Stands for [`Site::LEARNED`].
     pub const NONE: SiteId = SiteId(0);
     /// A strand uses a record again only if it is among so many that it made last.
     pub const REUSED: u32 = 8 * CHUNK as u32;
@@ -95,6 +105,8 @@ impl SiteId {
 pub struct Present {
     pub chunk: u64,
     pub site: SiteId,
+    /// So many changes of what is held were noted ([`Notes`]): the next one may still be in the chunk of the last.
+    pub held: u64,
 }
 
 impl Present {
@@ -119,15 +131,25 @@ struct Owner {
 struct Kept {
     /// What each number stands for.
     numbers: Chunks<SiteId>,
-    sites: Chunks<Record>,
+    sites: Chunks<Site>,
+    held: Chunks<Change>,
 }
 
 impl Kept {
-    fn record(&self, seq: u64) -> Option<Record> {
+    fn site(&self, seq: u64) -> Option<Site> {
         match self.numbers.get(seq)? {
-            SiteId::NONE => Some(Record::LEARNED),
+            SiteId::NONE => Some(Site::LEARNED),
             site => self.sites.get(site.0 as u64),
         }
+    }
+
+    fn record(&self, seq: u64) -> Option<Record> {
+        let Site { place, caller } = self.site(seq)?;
+        Some(Record {
+            place,
+            caller,
+            locks: held::held_at(&self.held, seq),
+        })
     }
 
     /// A bit for each record that a number stands for.
@@ -160,6 +182,8 @@ pub struct SlotHistory {
     kept: Locked<Kept>,
     /// The last record of the strand that had the slot before, or one that a strand made some chunks ago.
     last_site: AtomicU32,
+    /// How many changes of what is held were noted when its last strand ended.
+    held_noted: AtomicU64,
     /// Which thread has had which numbers, oldest first.
     owners: Locked<Vec<Owner>>,
     timeline: Timeline,
@@ -184,8 +208,10 @@ impl SlotHistory {
             kept: Locked::new(Kept {
                 numbers: Chunks::new(),
                 sites: Chunks::new(),
+                held: Chunks::new(),
             }),
             last_site: AtomicU32::new(0),
+            held_noted: AtomicU64::new(0),
             owners: Locked::new(Vec::new()),
             timeline: Timeline::new(),
             has_both: AtomicBool::new(false),
@@ -214,12 +240,12 @@ impl SlotHistory {
     }
 
     /// The chunk with the record after `last`, the same as that one's.
-    pub fn sites_after(&self, last: SiteId, bytes: &AtomicU64) -> *mut Chunk<Record> {
+    pub fn sites_after(&self, last: SiteId, bytes: &AtomicU64) -> *mut Chunk<Site> {
         self.kept.lock().sites.whole(last.next().chunk(), bytes)
     }
 
     /// A chunk for the records after `last`, another than that one's, and the number before the first of them.
-    pub fn more_sites(&self, last: SiteId, bytes: &AtomicU64) -> (SiteId, *mut Chunk<Record>) {
+    pub fn more_sites(&self, last: SiteId, bytes: &AtomicU64) -> (SiteId, *mut Chunk<Site>) {
         let mut kept = self.kept.lock();
         let mut chunk = last.next().chunk();
         while kept.sites.has(chunk) {
@@ -231,11 +257,44 @@ impl SlotHistory {
         (SiteId(before), kept.sites.whole(chunk, bytes))
     }
 
+    /// Where a strand that begins now, with number `seq`, notes what it holds: nothing yet.
+    pub fn begin_notes(&self, seq: u64, bytes: &AtomicU64) -> Notes {
+        let mut count = self.held_noted.load(Ordering::Relaxed);
+        let kept = self.kept.lock();
+        if !kept.held.has_whole(count >> CHUNK_BITS) {
+            // What is left of a chunk that was reduced is not added to.
+            count = count.next_multiple_of(CHUNK as u64);
+        }
+        let before = held::held_at(&kept.held, seq);
+        drop(kept);
+        let mut notes = Notes::after(count);
+        if before != LockSetId(0) {
+            // Who was here before has ended with locks held.
+            self.note_held(&mut notes, seq, LockSetId(0), bytes);
+        }
+        notes
+    }
+
+    /// The slot's strand holds this from number `first` on.
+    #[inline(always)]
+    pub fn note_held(&self, notes: &mut Notes, first: u64, held: LockSetId, bytes: &AtomicU64) {
+        if !notes.add(first, held) {
+            let index = notes.count >> CHUNK_BITS;
+            notes.add_to(self.kept.lock().held.whole(index, bytes), first, held);
+        }
+    }
+
+    /// The slot's strand ends.
+    pub fn end_notes(&self, notes: &Notes) {
+        self.held_noted.store(notes.count, Ordering::Relaxed);
+    }
+
     /// From where on a strand may use what is here that begins now.
     pub fn present(&self) -> Present {
         Present {
             chunk: self.kept.lock().numbers.newest(),
             site: self.last_site(),
+            held: self.held_noted.load(Ordering::Relaxed),
         }
     }
 
@@ -266,7 +325,7 @@ impl SlotHistory {
                     continue;
                 }
                 let seq = chunk << CHUNK_BITS | (word * 64 + bit) as u64;
-                let two = kept.record(seq).and_then(|record| record.place.two(seq));
+                let two = kept.site(seq).and_then(|site| site.place.two(seq));
                 if let Some((first, _, second)) = two {
                     f(named, [first, second]);
                 }
@@ -326,6 +385,11 @@ impl SlotHistory {
         let sites = kept.named_sites();
         let whole = |chunk| present.is_some_and(|present| present.has_sites(chunk));
         freed += kept.sites.reduce(whole, |chunk| sites.get(&chunk).copied());
+        let held = held::needed(&kept.held, &kept.numbers);
+        let whole = |chunk| {
+            present.is_some_and(|present| chunk >= present.held.saturating_sub(1) >> CHUNK_BITS)
+        };
+        freed += kept.held.reduce(whole, |chunk| held.get(&chunk).copied());
         // Who has no number left is not asked for, unless he is the one who goes on here.
         self.owners.lock().retain(|owner| {
             (owner.end == u64::MAX && present.is_some())
@@ -334,17 +398,25 @@ impl SlotHistory {
         freed
     }
 
-    /// Calls `f` for each pair of calls and locks that a record has which is kept, and `who` for each thread that has some.
-    pub fn each_kept(&self, mut f: impl FnMut(StackId, LockSetId), mut who: impl FnMut(ThreadId)) {
+    /// Calls `calls` and `locks` for the call stacks and lock sets of all records that are kept, and `who` for each thread that
+    /// has some.
+    pub fn each_kept(
+        &self,
+        mut calls: impl FnMut(StackId),
+        locks: impl FnMut(LockSetId),
+        mut who: impl FnMut(ThreadId),
+    ) {
+        let kept = self.kept.lock();
         // Neighbours often have the same.
-        let mut last = (StackId(0), LockSetId(0));
-        self.kept.lock().sites.each(|record| {
-            let has = (record.caller, record.locks);
-            if has != last {
-                f(record.caller, record.locks);
-                last = has;
+        let mut last = StackId(0);
+        kept.sites.each(|site| {
+            if site.caller != last {
+                last = site.caller;
+                calls(last);
             }
         });
+        held::each_held(&kept.held, locks);
+        drop(kept);
         let owners = self.owners.lock();
         owners.iter().for_each(|owner| who(owner.thread));
     }

@@ -129,10 +129,8 @@ fn histories(rt: &Runtime, named: &mut Named) {
             ..
         } = &mut *named;
         history.each_kept(
-            |caller, locks| {
-                rt.stacks.mark(stacks, caller);
-                rt.lock_sets.mark(sets, locks);
-            },
+            |caller| rt.stacks.mark(stacks, caller),
+            |held| rt.lock_sets.mark(sets, held),
             |thread| threads.add(thread.0),
         );
         for event in history.all_events() {

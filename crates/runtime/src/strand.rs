@@ -13,7 +13,7 @@ use crate::callstack::{self, CALLS, Call, Frame};
 use crate::cell::{Memo, Races, Step};
 use crate::clock::Clock;
 use crate::floor::Floor;
-use crate::history::{CHUNK, CHUNK_BITS, Chunk, Place, Record, SiteId, SlotHistory};
+use crate::history::{CHUNK, CHUNK_BITS, Chunk, Notes, Place, Site, SiteId, SlotHistory};
 use crate::intern::{LockSetId, StackId};
 use crate::pages::{self, AtWork};
 use crate::record::{self, Recorder};
@@ -108,7 +108,9 @@ pub struct Strand {
     pub(crate) chunk: *mut Chunk<SiteId>,
     /// The last record made, and where the next ones are.
     pub(crate) site: SiteId,
-    pub(crate) site_chunk: *mut Chunk<Record>,
+    pub(crate) site_chunk: *mut Chunk<Site>,
+    /// Where the locks it holds are noted.
+    pub(crate) held_notes: Notes,
     pub(crate) sites: Sites,
     pub(crate) calls: [Call; CALLS],
     /// The call stacks asked for last: somebody further up may hold one while he waits.
@@ -205,6 +207,7 @@ impl Strand {
             chunk: core::ptr::null_mut(),
             site: SiteId::NONE,
             site_chunk: core::ptr::null_mut(),
+            held_notes: Notes::after(0),
             sites: Sites::nobodys(),
             calls: [Call::NONE; CALLS],
             held: [StackId(0); HELD],
@@ -267,6 +270,7 @@ impl Strand {
         if !strand.site.ends_chunk() {
             strand.site_chunk = history.sites_after(strand.site, &rt.histories.bytes);
         }
+        strand.held_notes = history.begin_notes(seq + 1, &rt.histories.bytes);
         // A slot that had another owner: what this strand publishes must not pass for what that one published.
         strand.learned(rt);
         strand.begin_step();
@@ -326,6 +330,16 @@ impl Strand {
         }
     }
 
+    /// The strand holds other locks than before.
+    #[inline(always)]
+    fn note_locks(&mut self, rt: &Runtime) {
+        self.forget_sites();
+        if let Some(history) = self.history {
+            let first = self.seq + 1;
+            history.note_held(&mut self.held_notes, first, self.locks, &rt.histories.bytes);
+        }
+    }
+
     /// From here on every place needs a new number.
     #[inline(always)]
     fn forget_sites(&mut self) {
@@ -380,7 +394,7 @@ impl Strand {
     /// The stamp of the number of this place in the present step, if it has one.
     #[inline(always)]
     pub fn known_number(&self, place: Place, caller: StackId) -> Option<u64> {
-        let stamp = self.sites.newest_stamp(place, caller);
+        let stamp = self.sites.newest_stamp(Site { place, caller });
         (stamp >= self.sites_from).then_some(stamp)
     }
 
@@ -391,12 +405,12 @@ impl Strand {
         if seq.is_multiple_of(CHUNK as u64) || self.sites_from == u64::MAX {
             return None;
         }
-        let record = self.record_of(place, caller);
-        if self.sites.recent(&record, self.site).is_none() && self.site.ends_chunk() {
+        let site = Site { place, caller };
+        if self.sites.recent(site, self.site).is_none() && self.site.ends_chunk() {
             return None;
         }
         self.seq = seq;
-        Some(self.number_record(record, seq))
+        Some(self.number_site(site, seq))
     }
 
     /// The two numbers that `seq` stands for, and the bytes of the first ([`Place::both`]), if it does and that was written down
@@ -416,44 +430,35 @@ impl Strand {
         }
     }
 
-    #[inline(always)]
-    fn record_of(&self, place: Place, caller: StackId) -> Record {
-        Record {
-            place,
-            caller,
-            locks: self.locks,
-        }
-    }
-
-    /// `seq` stands for this record from now on: its stamp. The strand must have used the record lately, or there must be
+    /// `seq` stands for this site from now on: its stamp. The strand must have used the site lately, or there must be
     /// room for it.
     #[inline(always)]
-    fn number_record(&mut self, record: Record, seq: u64) -> u64 {
-        let id = match self.sites.recent(&record, self.site) {
+    fn number_site(&mut self, site: Site, seq: u64) -> u64 {
+        let id = match self.sites.recent(site, self.site) {
             Some(id) => id,
             None => {
                 self.site = self.site.next();
-                // SAFETY: the chunk is the one of this record, which no number stands for yet.
-                unsafe { Chunk::write(self.site_chunk, self.site.0 as u64, record) };
+                // SAFETY: the chunk is the one of this site, which no number stands for yet.
+                unsafe { Chunk::write(self.site_chunk, self.site.0 as u64, site) };
                 self.site
             }
         };
         // SAFETY: the chunk is the one of `seq`, which is published only by a cell written after this.
         unsafe { Chunk::write(self.chunk, seq, id) };
         let stamp = entry::stamp(self.slot, seq);
-        self.sites.note(&record, id, stamp);
+        self.sites.note(site, id, stamp);
         stamp
     }
 
     #[inline(never)]
     fn new_number(&mut self, rt: &Runtime, place: Place, caller: StackId) -> u64 {
         let seq = self.next_seq(rt);
-        let record = self.record_of(place, caller);
+        let site = Site { place, caller };
         let full = self.site.ends_chunk() || self.site_chunk.is_null();
-        if full && self.sites.recent(&record, self.site).is_none() {
+        if full && self.sites.recent(site, self.site).is_none() {
             self.next_sites(rt);
         }
-        self.number_record(record, seq);
+        self.number_site(site, seq);
         seq
     }
 

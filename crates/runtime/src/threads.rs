@@ -337,6 +337,7 @@ impl Threads {
         let (id, slot, seq) = (strand.thread, strand.slot, strand.seq);
         if let Some(history) = strand.history {
             history.note_site(strand.site);
+            history.end_notes(&strand.held_notes);
         }
         let joinable = self.with(id, |t| {
             t.life = Life::Finished;

@@ -36,6 +36,7 @@ pub use self::table::{
 };
 use crate::clock::Clock;
 use crate::sync::Waiting;
+use crate::sys;
 
 mod both;
 mod forget;

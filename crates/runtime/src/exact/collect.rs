@@ -7,7 +7,7 @@ use deadheat_detect::entry::WRITE;
 use super::player::plain;
 use crate::cell;
 use crate::collect::{FIRST, collect};
-use crate::history::{CHUNK, Place, Record, SiteId, Touch};
+use crate::history::{CHUNK, Place, Site, SiteId, Touch};
 use crate::intern::StackId;
 use crate::runtime::Runtime;
 use crate::shadow::REGION;
@@ -62,7 +62,7 @@ fn a_long_run_keeps_what_cells_name_and_no_more() {
         root.begin_step();
         most = most.max(RT.histories.bytes.load(Ordering::Relaxed));
     }
-    let made = root.seq * size_of::<Record>() as u64;
+    let made = root.seq * size_of::<Site>() as u64;
     assert!(made > FIRST + (4 << 20), "too few records were made");
     assert!(most < FIRST + (1 << 20), "histories took {most} bytes");
     for cell in 0..CELLS {

@@ -199,6 +199,10 @@ impl<T: Copy> Chunks<T> {
         self.chunks.contains_key(&index)
     }
 
+    pub fn has_whole(&self, index: u64) -> bool {
+        matches!(self.chunks.get(&index), Some(Kept::All(_)))
+    }
+
     /// The highest chunk.
     pub fn newest(&self) -> u64 {
         self.chunks.keys().next_back().copied().unwrap_or(0)
@@ -231,6 +235,48 @@ impl<T: Copy> Chunks<T> {
             true
         });
         freed
+    }
+
+    /// The items that are kept and their numbers, in their order.
+    pub fn numbered(&self) -> impl Iterator<Item = (u64, T)> + '_ {
+        self.chunks.iter().flat_map(|(&index, kept)| {
+            let named = |place: &usize| match kept {
+                Kept::All(_) => true,
+                Kept::Some(kept) => kept.named[place / 64] >> (place % 64) & 1 != 0,
+            };
+            let mut next = 0;
+            (0..CHUNK).filter(named).filter_map(move |place| {
+                let item = match kept {
+                    Kept::All(_) => kept.get(place)?,
+                    Kept::Some(kept) => *kept.items.get(next)?,
+                };
+                next += 1;
+                Some((index << CHUNK_BITS | place as u64, item))
+            })
+        })
+    }
+
+    /// The last item for which `yes` holds, which it does for all before it that are kept, and for none after it. No chunk
+    /// may have been made whole again.
+    pub fn last_that(&self, yes: impl Fn(T) -> bool) -> Option<T> {
+        self.chunks.values().rev().find_map(|kept| match kept {
+            Kept::Some(kept) => {
+                let count = kept.items.partition_point(|&item| yes(item));
+                kept.items.get(count.checked_sub(1)?).copied()
+            }
+            Kept::All(_) => {
+                let (mut from, mut to) = (0, CHUNK);
+                while from < to {
+                    let middle = (from + to) / 2;
+                    if kept.get(middle).is_some_and(&yes) {
+                        from = middle + 1;
+                    } else {
+                        to = middle;
+                    }
+                }
+                kept.get(from.checked_sub(1)?)
+            }
+        })
     }
 
     /// Calls `f` for each item.

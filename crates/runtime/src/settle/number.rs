@@ -35,11 +35,7 @@ macro_rules! number {
 /// r10, or to 80 if that needs another chunk of history (`Strand::quick_number`).
 macro_rules! new_number {
     () => {
-        "73:
-         mov r10d, dword ptr [rdx + {locks}]
-         cmp dword ptr [rcx + {site_locks}], r10d
-         je 74f
-      70:
+        "70:
          xor rcx, {other_site}
          cmp qword ptr [rcx], r9
          jne 72f
@@ -48,10 +44,7 @@ macro_rules! new_number {
          mov r10, qword ptr [rcx + {site_stamp}]
          cmp r10, qword ptr [rdx + {sites_from}]
          jae 71b
-         mov r10d, dword ptr [rdx + {locks}]
-         cmp dword ptr [rcx + {site_locks}], r10d
-         jne 72f
-      74:
+      73:
          mov rdi, qword ptr [rdx + {seq}]
          inc rdi
          test edi, {chunk_mask}
@@ -102,9 +95,6 @@ macro_rules! new_number {
          add r10, qword ptr [rdx + {site_chunk}]
          mov qword ptr [r10], r9
          mov dword ptr [r10 + 8], r11d
-         mov r11d, dword ptr [rdx + {locks}]
-         mov dword ptr [r10 + 12], r11d
-         mov dword ptr [rcx + {site_locks}], r11d
          mov r10d, dword ptr [rcx + {site_id}]
          jmp 75b
       77:

@@ -96,7 +96,7 @@ impl Strand {
         let (cached, with) = self.lock_steps[index];
         if cached == step {
             self.locks = with;
-            self.forget_sites();
+            self.note_locks(rt);
             return false;
         }
         self.locks = rt.lock_sets.with(
@@ -108,7 +108,7 @@ impl Strand {
             },
         );
         self.lock_steps[index] = (step, self.locks);
-        self.forget_sites();
+        self.note_locks(rt);
         true
     }
 
@@ -118,7 +118,7 @@ impl Strand {
             Some(before) => before,
             None => rt.lock_sets.without(self.locks, lock),
         };
-        self.forget_sites();
+        self.note_locks(rt);
     }
 
     /// The synchronization object at `addr`, from this strand's cache. One that was removed has another address.

@@ -6,31 +6,29 @@
 use core::alloc::Layout;
 use core::mem::offset_of;
 
-use crate::history::{CHUNK, Place, Record, SiteId};
-use crate::intern::{LockSetId, StackId};
+use crate::history::{CHUNK, Place, Site, SiteId};
+use crate::intern::StackId;
 use crate::sys;
 
-/// A place that the strand used with these locks held, its record, and the `entry::stamp` of its last number.
+/// A place that the strand used, its number among sites, and the `entry::stamp` of its last number.
 #[derive(Clone, Copy)]
 #[repr(C, align(32))]
-struct Site {
+struct Used {
     place: Place,
     caller: StackId,
-    locks: LockSetId,
-    stamp: u64,
     id: SiteId,
+    stamp: u64,
 }
 
 // For the hooks' assembler.
-pub const CALLER: usize = offset_of!(Site, caller);
-pub const LOCKS: usize = offset_of!(Site, locks);
-pub const STAMP: usize = offset_of!(Site, stamp);
-pub const ID: usize = offset_of!(Site, id);
+pub const CALLER: usize = offset_of!(Used, caller);
+pub const STAMP: usize = offset_of!(Used, stamp);
+pub const ID: usize = offset_of!(Used, id);
 /// The two halves of a pair are that far apart.
-pub const OTHER: usize = size_of::<Site>();
-const _: () = assert!(OTHER == 32 && offset_of!(Site, place) == 0);
+pub const OTHER: usize = size_of::<Used>();
+const _: () = assert!(OTHER == 32 && offset_of!(Used, place) == 0);
 
-type Pair = [Site; 2];
+type Pair = [Used; 2];
 
 const FEWEST: usize = 256;
 const MOST: usize = 2048;
@@ -46,12 +44,11 @@ pub struct Sites {
 pub const PAIRS: usize = offset_of!(Sites, pairs);
 pub const LAST_PAIR: usize = offset_of!(Sites, mask);
 
-const NO_SITE: Site = Site {
+const NO_SITE: Used = Used {
     place: Place(0),
     caller: StackId(0),
-    locks: LockSetId(0),
-    stamp: 0,
     id: SiteId::NONE,
+    stamp: 0,
 };
 
 static NOBODYS: Pair = [NO_SITE; 2];
@@ -90,47 +87,42 @@ impl Sites {
 
     /// The stamp of the last number of this place; 0 if that is not known.
     #[inline(always)]
-    pub fn newest_stamp(&self, place: Place, caller: StackId) -> u64 {
-        // SAFETY: a pair of the table, which only its strand uses.
-        let pair = unsafe { &*self.pair(place, caller) };
-        let stamp = |site: &Site| {
-            if site.place == place && site.caller == caller {
-                site.stamp
-            } else {
-                0
-            }
-        };
-        stamp(&pair[0]).max(stamp(&pair[1]))
+    pub fn newest_stamp(&self, site: Site) -> u64 {
+        self.used(site).map_or(0, |used| used.stamp)
     }
 
-    /// The number of this record, if a strand whose last one is `last` may use it again.
     #[inline(always)]
-    pub fn recent(&self, record: &Record, last: SiteId) -> Option<SiteId> {
+    fn used(&self, site: Site) -> Option<&Used> {
         // SAFETY: a pair of the table, which only its strand uses.
-        let pair = unsafe { &*self.pair(record.place, record.caller) };
-        let site = pair.iter().find(|site| site.is(record))?;
-        site.id.is_recent(last).then_some(site.id)
+        let pair = unsafe { &*self.pair(site.place, site.caller) };
+        pair.iter().find(|used| used.is(site))
     }
 
-    /// The record has this number among records, and is the one of this stamp's number. Of two others the one that came later
+    /// The number of this site, if a strand whose last one is `last` may use it again.
+    #[inline(always)]
+    pub fn recent(&self, site: Site, last: SiteId) -> Option<SiteId> {
+        let id = self.used(site)?.id;
+        id.is_recent(last).then_some(id)
+    }
+
+    /// The site has this number among sites, and is the one of this stamp's number. Of two others the one that came later
     /// stays.
     #[inline(always)]
-    pub fn note(&mut self, record: &Record, id: SiteId, stamp: u64) {
+    pub fn note(&mut self, site: Site, id: SiteId, stamp: u64) {
         // SAFETY: a pair of the table, which only its strand uses.
-        let pair = unsafe { &mut *self.pair(record.place, record.caller) };
-        let at = match pair.iter().position(|site| site.is(record)) {
+        let pair = unsafe { &mut *self.pair(site.place, site.caller) };
+        let at = match pair.iter().position(|used| used.is(site)) {
             Some(at) => at,
             None => {
                 pair[1] = pair[0];
                 0
             }
         };
-        pair[at] = Site {
-            place: record.place,
-            caller: record.caller,
-            locks: record.locks,
-            stamp,
+        pair[at] = Used {
+            place: site.place,
+            caller: site.caller,
             id,
+            stamp,
         };
     }
 
@@ -147,10 +139,10 @@ impl Sites {
     }
 }
 
-impl Site {
+impl Used {
     #[inline(always)]
-    fn is(&self, record: &Record) -> bool {
-        self.place == record.place && self.caller == record.caller && self.locks == record.locks
+    fn is(&self, site: Site) -> bool {
+        self.place == site.place && self.caller == site.caller
     }
 }
 

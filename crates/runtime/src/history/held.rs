@@ -1,0 +1,202 @@
+//! Which locks a strand held when it used a number.
+//!
+//! A strand that takes one lock after the other would need other records at each, though it is at the same places. So what
+//! it holds is written down apart: at each change, from which number on it holds what.
+//!
+//! | who | may |
+//! |---|---|
+//! | the strand that owns the slot | append, and change the last one while no number is used with it |
+//! | everybody else | read under the slot's lock, for numbers that are in use |
+
+use deadheat_detect::entry::SEQ_MAX;
+use hashbrown::HashMap;
+
+use super::chunks::{CHUNK, CHUNK_BITS, Chunks, Named, name_in};
+use super::{Chunk, SiteId};
+use crate::intern::LockSetId;
+use crate::spread::Spread;
+use crate::sys;
+
+/// From this number on the strand holds these locks. All zeroes is none: number 0 is not used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(transparent)]
+pub struct Change(u64);
+
+const SET_BITS: u32 = 28;
+const _: () = assert!(SEQ_MAX >> (64 - SET_BITS) == 0);
+
+impl Change {
+    #[inline(always)]
+    fn new(first: u64, held: LockSetId) -> Change {
+        if held.0 >> SET_BITS != 0 {
+            sys::die("more than 268 million sets of locks are in use at once");
+        }
+        Change(first << SET_BITS | held.0 as u64)
+    }
+
+    #[inline(always)]
+    fn first(self) -> u64 {
+        self.0 >> SET_BITS
+    }
+
+    fn held(self) -> LockSetId {
+        LockSetId(self.0 as u32 & ((1 << SET_BITS) - 1))
+    }
+
+    fn is_at_most(self, seq: u64) -> bool {
+        (1..=seq).contains(&self.first())
+    }
+}
+
+/// Where a strand writes down what it holds.
+pub struct Notes {
+    /// How many changes there were on its slot.
+    pub count: u64,
+    /// The last one, if this strand made one, and where it is.
+    last: Change,
+    chunk: *mut Chunk<Change>,
+}
+
+impl Notes {
+    /// After so many that others made.
+    pub const fn after(count: u64) -> Notes {
+        Notes {
+            count,
+            last: Change(0),
+            chunk: core::ptr::null_mut(),
+        }
+    }
+
+    /// From number `first` on it holds this; false if that needs another chunk.
+    #[inline(always)]
+    pub fn add(&mut self, first: u64, held: LockSetId) -> bool {
+        let change = Change::new(first, held);
+        if self.last.first() != first {
+            if self.chunk.is_null() || self.count.is_multiple_of(CHUNK as u64) {
+                return false;
+            }
+            self.count += 1;
+        }
+        self.last = change;
+        // SAFETY: the chunk of the last change, which stands for no number that is in use, and only this strand writes to it.
+        unsafe { Chunk::write(self.chunk, self.count - 1, change) };
+        true
+    }
+
+    /// The same, with the chunk that it needs.
+    #[cold]
+    pub fn add_to(&mut self, chunk: *mut Chunk<Change>, first: u64, held: LockSetId) {
+        if chunk.is_null() {
+            sys::die("no memory left for the history of locks");
+        }
+        self.chunk = chunk;
+        self.last = Change::new(first, held);
+        self.count += 1;
+        // SAFETY: as above.
+        unsafe { Chunk::write(chunk, self.count - 1, self.last) };
+    }
+}
+
+/// What was held with this number.
+pub fn held_at(changes: &Chunks<Change>, seq: u64) -> LockSetId {
+    changes
+        .last_that(|change| change.is_at_most(seq))
+        .map_or(LockSetId(0), Change::held)
+}
+
+/// Calls `f` for each set of locks that is written down.
+pub fn each_held(changes: &Chunks<Change>, mut f: impl FnMut(LockSetId)) {
+    let mut last = LockSetId(0);
+    changes.each(|change| {
+        if change.held() != last {
+            last = change.held();
+            f(last);
+        }
+    });
+}
+
+/// A bit for each change that is needed for a number that is kept.
+pub fn needed(changes: &Chunks<Change>, numbers: &Chunks<SiteId>) -> HashMap<u64, Named, Spread> {
+    let mut needed: HashMap<u64, Named, Spread> = HashMap::with_hasher(Spread);
+    let mut ahead = changes
+        .numbered()
+        .filter(|(_, change)| change.first() != 0)
+        .peekable();
+    let (mut last, mut noted) = (None, None);
+    for (seq, _) in numbers.numbered() {
+        while let Some((index, _)) = ahead.next_if(|(_, change)| change.first() <= seq) {
+            last = Some(index);
+        }
+        if let Some(index) = last.filter(|_| noted != last) {
+            name_in(
+                needed.entry(index >> CHUNK_BITS).or_insert([0; CHUNK / 64]),
+                index,
+            );
+            noted = last;
+        }
+    }
+    needed
+}
+
+#[cfg(test)]
+mod tests {
+    use core::sync::atomic::AtomicU64;
+
+    use super::*;
+
+    const BYTES: AtomicU64 = AtomicU64::new(0);
+
+    fn add(changes: &mut Chunks<Change>, notes: &mut Notes, first: u64, held: u32) {
+        let held = LockSetId(held);
+        if !notes.add(first, held) {
+            let chunk = changes.whole(notes.count >> CHUNK_BITS, &BYTES);
+            notes.add_to(chunk, first, held);
+        }
+    }
+
+    /// Changes at random numbers, of which some are kept: those have what a list for each number says.
+    #[test]
+    fn what_is_held_is_what_was_noted_last() {
+        let mut changes = Chunks::new();
+        let mut numbers: Chunks<SiteId> = Chunks::new();
+        let mut notes = Notes::after(0);
+        let mut naive = std_alloc::vec![0u32];
+        let mut random = 1u64;
+        let mut next = |below: u64| {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (random >> 33) % below
+        };
+        for held in 1..4 * CHUNK as u32 {
+            add(&mut changes, &mut notes, naive.len() as u64, held);
+            for _ in 0..next(4) {
+                naive.push(held);
+            }
+        }
+        for chunk in 0..=naive.len() as u64 >> CHUNK_BITS {
+            numbers.whole(chunk, &BYTES);
+        }
+        let mut kept = std_alloc::vec![true; naive.len()];
+        for round in 0..4 {
+            for (seq, &held) in naive.iter().enumerate().filter(|&(seq, _)| kept[seq]) {
+                assert_eq!(held_at(&changes, seq as u64).0, held, "{seq} in {round}");
+            }
+            kept.iter_mut().for_each(|kept| *kept &= next(20) == 0);
+            let named = |chunk: u64| {
+                let mut named = [0; CHUNK / 64];
+                let first = (chunk as usize) << CHUNK_BITS;
+                (first..first + CHUNK)
+                    .filter(|&seq| kept.get(seq).is_some_and(|&kept| kept))
+                    .for_each(|seq| name_in(&mut named, seq as u64));
+                Some(named)
+            };
+            numbers.reduce(|_| false, named);
+            let needed = needed(&changes, &numbers);
+            changes.reduce(|_| false, |chunk| needed.get(&chunk).copied());
+        }
+        let mut left = 0;
+        changes.each(|_| left += 1);
+        assert!(left <= kept.iter().filter(|&&kept| kept).count());
+    }
+}
