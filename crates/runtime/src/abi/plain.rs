@@ -138,38 +138,25 @@ macro_rules! check_list {
     };
 }
 
-/// At label 7, with twice the bytes' place in the first cell too much in rax, for an access across two cells: goes to 33 if
-/// this step has been at both with at least these bytes, else to 9. The next region's block is not looked for.
-macro_rules! check_two {
-    ($mask:literal, $likely:literal, $other:literal) => {
+/// At label 7, with twice the bytes' place in the first cell too much in rax, for an access across cells. The next region's
+/// block is not looked for: 9.
+macro_rules! across {
+    ($mask:literal, $last:literal) => {
         concat!(
             "7:  movzx ecx, di
-                 cmp ecx, 0xfff8
-                 jae 9f
+                 cmp ecx, ",
+            $last,
+            "\n  jae 9f
                  and ecx, 7
                  mov esi, ",
             $mask,
             "\n  shl esi, cl
-                 movzx r8d, sil
-                 or r8d, {kind}
-                 and rax, -16\n",
-            word_covers!($likely, "r8", "71f"),
-            word_covers!($other, "r8", "71f"),
-            "jmp 9f
-             71: shr esi, 8
-                 mov r8d, esi
-                 or r8d, {kind}
-                 add rax, 16\n",
-            word_covers!($likely, "r8", "33b"),
-            word_covers!($other, "r8", "33b"),
-            "jmp 9f\n"
+                 and rax, -16
+                 mov r8d, {kind}
+                 movabs r9, {place}
+                 or r9, qword ptr [rsp]
+                 jmp {across}\n"
         )
-    };
-    (read, $mask:literal) => {
-        check_two!($mask, "qword ptr [rax + 8]", "qword ptr [rax]")
-    };
-    (write, $mask:literal) => {
-        check_two!($mask, "qword ptr [rax]", "qword ptr [rax + 8]")
     };
 }
 
@@ -247,10 +234,10 @@ macro_rules! small_hooks {
                 word_covers!($other, "rsi", "33f"),
                 "jmp 40f",
                 "33: ret",
-                check_two!($way, $mask),
+                across!($mask, "0xfff8"),
                 check_list!($way),
                 slow_tail!($size),
-                kind = const $kind, slow = sym $slow, settle = sym settle::settle_part, settle_table = sym settle::settle_table, unsettled = sym settle::unsettled, place = const Place::new(0, $touch, size($size)).0,
+                kind = const $kind, slow = sym $slow, settle = sym settle::settle_part, across = sym settle::settle_across, settle_table = sym settle::settle_table, unsettled = sym settle::unsettled, place = const Place::new(0, $touch, size($size)).0,
                 list = const LIST, table = const TABLE, no_version = const 64 - VERSION_SHIFT, seq_shift = const SEQ_SHIFT,
                 address_unit = const ADDRESS_UNIT, part_shift = const PART_SHIFT,
                 lists_shift = const READ_LISTS_SHIFT, lists_mask = const READ_LISTS - 1
@@ -349,10 +336,10 @@ macro_rules! whole_hook {
                 "mov esi, {need}",
                 "jmp 40f",
                 "33: ret",
-                check_two!($way, "255"),
+                across!("255", "0xfff8"),
                 check_list!($way),
                 slow_tail!("8"),
-                need = const MASK | $kind, kind = const $kind, slow = sym $slow, settle = sym $settle, settle_table = sym settle::settle_table, unsettled = sym settle::unsettled,
+                need = const MASK | $kind, kind = const $kind, slow = sym $slow, settle = sym $settle, across = sym settle::settle_across, settle_table = sym settle::settle_table, unsettled = sym settle::unsettled,
                 place = const Place::new(0, $touch, 8).0,
                 list = const LIST, table = const TABLE, no_version = const 64 - VERSION_SHIFT, seq_shift = const SEQ_SHIFT,
                 address_unit = const ADDRESS_UNIT, part_shift = const PART_SHIFT,
@@ -393,12 +380,12 @@ whole_hook!(
 pub unsafe extern "C" fn __tsan_read16(addr: usize) {
     naked_asm!(
         find_block!(),
+        "lea rax, [rax + rdi*2]",
+        "test dil, 7",
+        "jnz 7f",
         "movzx ecx, di",
         "cmp ecx, 0xfff8",
         "jae 9f",
-        "test dil, 7",
-        "jnz 9f",
-        "lea rax, [rax + rdi*2]",
         read_whole!("0", "30f", "31f", "31f"),
         wide_slow_tail!("16"),
         "30: cmp r8, qword ptr [rax + 24]",
@@ -409,6 +396,8 @@ pub unsafe extern "C" fn __tsan_read16(addr: usize) {
         "19:",
         read_whole!("16", "33b", "33b", "33b"),
         wide_second_tail!(),
+        across!("65535", "0xffe8"),
+        kind = const READ, across = sym settle::settle_across,
         need = const MASK | READ, slow = sym hook::read, settle = sym settle::settle_read8, settle_both = sym settle::settle_read16,
         place = const Place::new(0, Touch::Read, 16).0,
         lists_shift = const READ_LISTS_SHIFT, lists_mask = const READ_LISTS - 1, list = const LIST
@@ -422,12 +411,12 @@ pub unsafe extern "C" fn __tsan_read16(addr: usize) {
 pub unsafe extern "C" fn __tsan_write16(addr: usize) {
     naked_asm!(
         find_block!(),
+        "lea rax, [rax + rdi*2]",
+        "test dil, 7",
+        "jnz 7f",
         "movzx ecx, di",
         "cmp ecx, 0xfff8",
         "jae 9f",
-        "test dil, 7",
-        "jnz 9f",
-        "lea rax, [rax + rdi*2]",
         write_whole!("0", "31f", "30f"),
         wide_slow_tail!("16"),
         "31: cmp r10, qword ptr [rax + 16]",
@@ -438,6 +427,8 @@ pub unsafe extern "C" fn __tsan_write16(addr: usize) {
         "19:",
         write_whole!("16", "33b", "33b"),
         wide_second_tail!(),
+        across!("65535", "0xffe8"),
+        kind = const WRITTEN, across = sym settle::settle_across,
         need = const MASK | WRITTEN, slow = sym hook::write, settle = sym settle::settle_write8, settle_both = sym settle::settle_write16,
         place = const Place::new(0, Touch::Write, 16).0,
     )

@@ -39,6 +39,7 @@ use crate::pages::{OWNERS_BYTES, PAGE_BITS, PAGES, SHARED};
 use crate::runtime::RT;
 use crate::strand::{Strand, sites};
 
+pub use self::across::settle_across;
 pub use self::one_cell::{settle_part, settle_read8, settle_write8};
 pub use self::table::settle_table;
 pub use self::two_cells::{settle_read16, settle_write16};
@@ -66,7 +67,7 @@ pub unsafe extern "C" fn unsettled(
         place,
     };
     // SAFETY: the hook got strand and cell where everybody gets them.
-    unsafe { access::unsettled(&RT, s, access) };
+    unsafe { access::unsettled(s.runtime.unwrap_or(&RT), s, access) };
 }
 
 /// The cell, in a page of the strand, has no room for the access, unless it can be joined with another one. Its number is
@@ -180,6 +181,7 @@ macro_rules! settle {
     };
 }
 
+mod across;
 mod one_cell;
 mod table;
 #[cfg(test)]

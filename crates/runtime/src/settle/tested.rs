@@ -1,5 +1,6 @@
 //! What tests need to hold this against its specification.
 
+use super::across::tested_across;
 use super::one_cell::{tested_part, tested_read8, tested_write8};
 use super::table::tested_table;
 use super::two_cells::{tested_read16, tested_write16};
@@ -61,4 +62,21 @@ pub unsafe fn settle_two(
         }
     }
     !LEFT.get()
+}
+
+/// Lets the hooks' assembler do all of an access across cells of one block.
+///
+/// # Safety
+/// As for [`settle`], with the cell of the first byte.
+pub unsafe fn across(
+    addr: usize,
+    size: usize,
+    kind: u64,
+    s: &mut Strand,
+    cell: *mut Cell,
+    place: Place,
+) {
+    let bytes = ((1 << size) - 1) << (addr % 8);
+    // SAFETY: by the contract.
+    unsafe { tested_across(addr, bytes, s, cell, place, kind) };
 }
