@@ -279,8 +279,7 @@ impl SlotHistory {
     #[inline(always)]
     pub fn note_held(&self, notes: &mut Notes, first: u64, held: LockSetId, bytes: &AtomicU64) {
         if !notes.add(first, held) {
-            let index = notes.count >> CHUNK_BITS;
-            notes.add_to(self.kept.lock().held.whole(index, bytes), first, held);
+            notes.add_to(&mut self.kept.lock().held, bytes, first, held);
         }
     }
 

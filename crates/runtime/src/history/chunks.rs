@@ -256,6 +256,17 @@ impl<T: Copy> Chunks<T> {
         })
     }
 
+    /// Calls `f` for the number of each item that is kept, in their order.
+    pub fn each_number(&self, mut f: impl FnMut(u64)) {
+        for (&index, kept) in &self.chunks {
+            let first = index << CHUNK_BITS;
+            match kept {
+                Kept::All(_) => (first..first + CHUNK as u64).for_each(&mut f),
+                Kept::Some(kept) => each_place(&kept.named, |place| f(first | place as u64)),
+            }
+        }
+    }
+
     /// The last item for which `yes` holds, which it does for all before it that are kept, and for none after it. No chunk
     /// may have been made whole again.
     pub fn last_that(&self, yes: impl Fn(T) -> bool) -> Option<T> {

@@ -8,6 +8,8 @@
 //! | the strand that owns the slot | append, and change the last one while no number is used with it |
 //! | everybody else | read under the slot's lock, for numbers that are in use |
 
+use core::sync::atomic::AtomicU64;
+
 use deadheat_detect::entry::SEQ_MAX;
 use hashbrown::HashMap;
 
@@ -83,17 +85,23 @@ impl Notes {
         true
     }
 
-    /// The same, with the chunk that it needs.
+    /// The same, with another chunk of the slot's changes; `bytes` grows by what that takes.
     #[cold]
-    pub fn add_to(&mut self, chunk: *mut Chunk<Change>, first: u64, held: LockSetId) {
-        if chunk.is_null() {
+    pub(super) fn add_to(
+        &mut self,
+        changes: &mut Chunks<Change>,
+        bytes: &AtomicU64,
+        first: u64,
+        held: LockSetId,
+    ) {
+        self.chunk = changes.whole(self.count >> CHUNK_BITS, bytes);
+        if self.chunk.is_null() {
             sys::die("no memory left for the history of locks");
         }
-        self.chunk = chunk;
         self.last = Change::new(first, held);
         self.count += 1;
         // SAFETY: as above.
-        unsafe { Chunk::write(chunk, self.count - 1, self.last) };
+        unsafe { Chunk::write(self.chunk, self.count - 1, self.last) };
     }
 }
 
@@ -122,35 +130,34 @@ pub fn needed(changes: &Chunks<Change>, numbers: &Chunks<SiteId>) -> HashMap<u64
         .numbered()
         .filter(|(_, change)| change.first() != 0)
         .peekable();
-    let (mut last, mut noted) = (None, None);
-    for (seq, _) in numbers.numbered() {
-        while let Some((index, _)) = ahead.next_if(|(_, change)| change.first() <= seq) {
-            last = Some(index);
+    // The change before the next one ahead, and whether it is noted as needed.
+    let (mut last, mut noted, mut next) = (None, true, 0);
+    numbers.each_number(|seq| {
+        if seq >= next {
+            while let Some((index, _)) = ahead.next_if(|(_, change)| change.first() <= seq) {
+                (last, noted) = (Some(index), false);
+            }
+            next = ahead.peek().map_or(u64::MAX, |(_, change)| change.first());
         }
-        if let Some(index) = last.filter(|_| noted != last) {
-            name_in(
-                needed.entry(index >> CHUNK_BITS).or_insert([0; CHUNK / 64]),
-                index,
-            );
-            noted = last;
+        if let Some(index) = last.filter(|_| !noted) {
+            let named = needed.entry(index >> CHUNK_BITS).or_insert([0; CHUNK / 64]);
+            name_in(named, index);
+            noted = true;
         }
-    }
+    });
     needed
 }
 
 #[cfg(test)]
 mod tests {
-    use core::sync::atomic::AtomicU64;
-
     use super::*;
 
-    const BYTES: AtomicU64 = AtomicU64::new(0);
+    static BYTES: AtomicU64 = AtomicU64::new(0);
 
     fn add(changes: &mut Chunks<Change>, notes: &mut Notes, first: u64, held: u32) {
         let held = LockSetId(held);
         if !notes.add(first, held) {
-            let chunk = changes.whole(notes.count >> CHUNK_BITS, &BYTES);
-            notes.add_to(chunk, first, held);
+            notes.add_to(changes, &BYTES, first, held);
         }
     }
 
