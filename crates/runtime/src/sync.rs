@@ -119,6 +119,8 @@ pub struct BriefLock {
 const CYCLES_A_TURN: u64 = 512;
 const SHORTEST_WAIT: u16 = 1 << 6;
 const LONGEST_WAIT: u16 = 1 << 15;
+/// Others are let run only after so many cycles: who has the lock is mostly running, and soon done.
+const LET_RUN_AFTER: u16 = 1 << 12;
 
 impl BriefLock {
     pub const fn new() -> Self {
@@ -150,7 +152,7 @@ impl BriefLock {
         let wait = self.wait.load(Ordering::Relaxed);
         let (start, before) = (sys::cycles(), self.turn.load(Ordering::Relaxed));
         let mut waiting = Waiting::default();
-        while !self.lock_after(wait) && !self.lock_after(wait) {
+        while !self.lock_within(wait) {
             // Whoever has it may have to run first.
             waiting.turn();
         }
@@ -161,6 +163,12 @@ impl BriefLock {
             (wait / 2).max(SHORTEST_WAIT)
         };
         self.wait.store(wait, Ordering::Relaxed);
+    }
+
+    /// Tries again and again, that long after each time; false if others have had it for long.
+    fn lock_within(&self, wait: u16) -> bool {
+        let tries = 2.max(LET_RUN_AFTER / wait);
+        (0..tries).any(|_| self.lock_after(wait))
     }
 
     fn lock_after(&self, cycles: u16) -> bool {
