@@ -62,7 +62,7 @@ impl Site {
     };
 }
 
-/// The number of a record among those of its slot. They are given out in order, from 1 on; after the highest they begin
+/// The number of a site among those of its slot. They are given out in order, from 1 on; after the highest they begin
 /// again, with those that are not in use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
@@ -71,7 +71,7 @@ pub struct SiteId(pub u32);
 impl SiteId {
     /// Stands for [`Site::LEARNED`].
     pub const NONE: SiteId = SiteId(0);
-    /// A strand uses a record again only if it is among so many that it made last.
+    /// A strand uses a site again only if it is among so many that it made last.
     pub const REUSED: u32 = 8 * CHUNK as u32;
 
     fn chunk(self) -> u64 {
@@ -100,7 +100,7 @@ impl SiteId {
     }
 }
 
-/// From which chunk of numbers, and of which record, on a strand may name what no cell names yet.
+/// From which chunk of numbers, and of which site, on a strand may name what no cell names yet.
 #[derive(Clone, Copy)]
 pub struct Present {
     pub chunk: u64,
@@ -110,13 +110,13 @@ pub struct Present {
 }
 
 impl Present {
-    /// May a strand use records of this chunk? Those that are half of all numbers away are old.
+    /// May a strand use sites of this chunk? Those that are half of all numbers away are old.
     fn has_sites(&self, chunk: u64) -> bool {
         chunk.wrapping_sub(self.site.chunk()) % SITE_CHUNKS < SITE_CHUNKS / 2
     }
 }
 
-/// How many chunks of records there can be.
+/// How many chunks of sites there can be.
 const SITE_CHUNKS: u64 = 1 << (32 - CHUNK_BITS);
 
 /// A thread that had the slot, from its first number to before another one.
@@ -152,7 +152,7 @@ impl Kept {
         })
     }
 
-    /// A bit for each record that a number stands for.
+    /// A bit for each site that a number stands for.
     fn named_sites(&self) -> HashMap<u64, Named, Spread> {
         let mut named: HashMap<u64, Named, Spread> = HashMap::with_hasher(Spread);
         // Neighbours often are of one chunk.
@@ -180,7 +180,7 @@ impl Kept {
 /// The history of one slot.
 pub struct SlotHistory {
     kept: Locked<Kept>,
-    /// The last record of the strand that had the slot before, or one that a strand made some chunks ago.
+    /// The last site of the strand that had the slot before, or one that a strand made some chunks ago.
     last_site: AtomicU32,
     /// How many changes of what is held were noted when its last strand ended.
     held_noted: AtomicU64,
@@ -229,7 +229,7 @@ impl SlotHistory {
         self.kept.lock().numbers.whole(seq >> CHUNK_BITS, bytes)
     }
 
-    /// The last record that a strand made which had the slot.
+    /// The last site that a strand made which had the slot.
     pub fn last_site(&self) -> SiteId {
         SiteId(self.last_site.load(Ordering::Relaxed))
     }
@@ -239,12 +239,12 @@ impl SlotHistory {
         self.last_site.store(last.0, Ordering::Relaxed);
     }
 
-    /// The chunk with the record after `last`, the same as that one's.
+    /// The chunk with the site after `last`, the same as that one's.
     pub fn sites_after(&self, last: SiteId, bytes: &AtomicU64) -> *mut Chunk<Site> {
         self.kept.lock().sites.whole(last.next().chunk(), bytes)
     }
 
-    /// A chunk for the records after `last`, another than that one's, and the number before the first of them.
+    /// A chunk for the sites after `last`, another than that one's, and the number before the first of them.
     pub fn more_sites(&self, last: SiteId, bytes: &AtomicU64) -> (SiteId, *mut Chunk<Site>) {
         let mut kept = self.kept.lock();
         let mut chunk = last.next().chunk();
@@ -374,7 +374,7 @@ impl SlotHistory {
         (seq < owner.end).then_some(owner)
     }
 
-    /// Gives up the numbers that have no bit in `named`, and the records that no number stands for any more. A strand may
+    /// Gives up the numbers that have no bit in `named`, and the sites and notes of locks that no number needs any more. A strand may
     /// still name what is `present`; none only if no strand has the slot, and none can get it meanwhile. The bytes that
     /// this frees.
     pub fn collect(&self, present: Option<Present>, named: impl Fn(u64) -> Option<Named>) -> u64 {

@@ -24,3 +24,10 @@ fn start(rt: &'static Runtime) -> &'static mut Strand {
     let id = rt.threads.create(rt, None, Sort::Thread, StackId(0));
     rt.threads.begin(rt, id)
 }
+
+/// The same with a second strand, which knows of nothing that the first one does from here on.
+fn start_two(rt: &'static Runtime) -> (&'static mut Strand, &'static mut Strand) {
+    let first = start(rt);
+    let id = rt.threads.create(rt, Some(first), Sort::Thread, StackId(0));
+    (first, rt.threads.begin(rt, id))
+}

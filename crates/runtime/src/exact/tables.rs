@@ -3,9 +3,7 @@
 use super::player::plain;
 use super::stress::{acquire, release};
 use crate::history::Touch;
-use crate::intern::StackId;
 use crate::runtime::Runtime;
-use crate::threads::Sort;
 
 const DATA: usize = 0x14_0000_0000;
 const GATE: usize = 0x24_0000_0000;
@@ -17,11 +15,7 @@ const CELLS: usize = 200;
 #[test]
 fn whoever_comes_second_looks_at_what_the_first_one_did() {
     static RT: Runtime = Runtime::new();
-    let first = super::start(&RT);
-    let id = RT
-        .threads
-        .create(&RT, Some(first), Sort::Thread, StackId(0));
-    let second = RT.threads.begin(&RT, id);
+    let (first, second) = super::start_two(&RT);
     for cell in 0..CELLS {
         let (secret, known) = (cell % 8, (cell + 1 + cell / 8 % 7) % 8);
         let at = |byte: usize| DATA + cell * 8 + byte;

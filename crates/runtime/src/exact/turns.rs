@@ -4,9 +4,7 @@ use deadheat_trace::generate::Rng;
 
 use super::player::plain;
 use crate::history::Touch;
-use crate::intern::StackId;
 use crate::runtime::Runtime;
-use crate::threads::Sort;
 
 const DATA: usize = 0x16_0000_0000;
 const PC: u64 = 0xa0_0000;
@@ -15,11 +13,7 @@ const ROUNDS: usize = 3000;
 #[test]
 fn a_report_names_a_place_that_touched_the_byte() {
     static RT: Runtime = Runtime::new();
-    let first = super::start(&RT);
-    let id = RT
-        .threads
-        .create(&RT, Some(first), Sort::Thread, StackId(0));
-    let second = RT.threads.begin(&RT, id);
+    let (first, second) = super::start_two(&RT);
     let mut rng = Rng::new(7);
     for round in 0..ROUNDS {
         let cell = DATA + round * 8;

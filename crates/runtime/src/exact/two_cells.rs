@@ -2,10 +2,8 @@
 
 use super::player::plain;
 use crate::history::Touch;
-use crate::intern::StackId;
 use crate::runtime::Runtime;
 use crate::strand::Strand;
-use crate::threads::Sort;
 
 const DATA: usize = 0x15_0000_0000;
 const PAGE: usize = 4096;
@@ -23,11 +21,7 @@ fn older(rt: &Runtime) -> Vec<Option<u64>> {
 #[test]
 fn a_race_in_either_cell_is_found() {
     static RT: Runtime = Runtime::new();
-    let first = super::start(&RT);
-    let id = RT
-        .threads
-        .create(&RT, Some(first), Sort::Thread, StackId(0));
-    let second = RT.threads.begin(&RT, id);
+    let (first, second) = super::start_two(&RT);
     let mut page = DATA;
     for touch in [Touch::Read, Touch::Write] {
         for both_before in [false, true] {
@@ -52,11 +46,7 @@ fn a_race_in_either_cell_is_found() {
 #[test]
 fn two_cells_are_left_as_one_by_one() {
     static RT: Runtime = Runtime::new();
-    let first = super::start(&RT);
-    let id = RT
-        .threads
-        .create(&RT, Some(first), Sort::Thread, StackId(0));
-    let second = RT.threads.begin(&RT, id);
+    let (first, second) = super::start_two(&RT);
     let earlier = [
         (0, Touch::Write),
         (0, Touch::Read),

@@ -2,6 +2,26 @@
 
 use super::*;
 
+/// Goes to 5 if the word is of the present step and has all that r10 asks for.
+macro_rules! has_touched {
+    ($word:literal, $else:literal) => {
+        concat!(
+            "mov r11, ",
+            $word,
+            "\n mov rcx, r11
+             and rcx, r10
+             cmp rcx, r10
+             jne ",
+            $else,
+            "f\n sub r11, qword ptr [rdx]
+             cmp r11, qword ptr [rdx + 8]
+             jb 5f\n",
+            $else,
+            ":"
+        )
+    };
+}
+
 /// Each cell that the present step has not touched so yet is settled by itself. All are of one block.
 ///
 /// | register | on entry |
@@ -20,25 +40,9 @@ pub unsafe extern "C" fn settle_across() {
     naked_asm!(
         "2:
          movzx r10d, sil
-         or r10d, r8d
-         mov r11, qword ptr [rax]
-         mov rcx, r11
-         and rcx, r10
-         cmp rcx, r10
-         jne 3f
-         sub r11, qword ptr [rdx]
-         cmp r11, qword ptr [rdx + 8]
-         jb 5f
-      3:
-         mov r11, qword ptr [rax + 8]
-         mov rcx, r11
-         and rcx, r10
-         cmp rcx, r10
-         jne 4f
-         sub r11, qword ptr [rdx]
-         cmp r11, qword ptr [rdx + 8]
-         jb 5f
-      4:",
+         or r10d, r8d",
+        has_touched!("qword ptr [rax]", "3"),
+        has_touched!("qword ptr [rax + 8]", "4"),
         keeping_registers!(
             "mov qword ptr [rsp + 40], r8
              mov esi, r10d

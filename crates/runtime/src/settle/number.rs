@@ -1,9 +1,27 @@
 //! The number of the access: the one that its place has in this step, or a new one.
 
+/// Goes on with the stamp in r10 if the half of a pair of sites at rcx is of this place, compared with the lowest one that the present step may
+/// use.
+macro_rules! site_here {
+    ($else:literal) => {
+        concat!(
+            "cmp qword ptr [rcx], r9
+             jne ",
+            $else,
+            "\n cmp dword ptr [rcx + {site_caller}], r11d
+             jne ",
+            $else,
+            "\n mov r10, qword ptr [rcx + {site_stamp}]
+             cmp r10, qword ptr [rdx + {sites_from}]\n"
+        )
+    };
+}
+
 /// Up to where the number is known: in r9 its stamp, in r8 where the strand says what it does.
 macro_rules! number {
     () => {
-        "mov rcx, qword ptr [rdx + {frames_top}]
+        concat!(
+            "mov rcx, qword ptr [rdx + {frames_top}]
          cmp rcx, qword ptr [rdx + {frames_known}]
          jne 90f
       91:
@@ -17,17 +35,12 @@ macro_rules! number {
          and ecx, dword ptr [rdx + {last_pair}]
          shl ecx, 6
          add rcx, qword ptr [rdx + {pairs}]
-         mov qword ptr [r8], rdi
-         cmp qword ptr [rcx], r9
-         jne 70f
-         cmp dword ptr [rcx + {site_caller}], r11d
-         jne 70f
-         mov r10, qword ptr [rcx + {site_stamp}]
-         cmp r10, qword ptr [rdx + {sites_from}]
-         jb 73f
+         mov qword ptr [r8], rdi\n",
+            site_here!("70f"),
+            "jb 73f
       71:
-         mov r9, r10
-        "
+         mov r9, r10\n"
+        )
     };
 }
 
@@ -35,15 +48,11 @@ macro_rules! number {
 /// r10, or to 80 if that needs another chunk of history (`Strand::quick_number`).
 macro_rules! new_number {
     () => {
-        "70:
-         xor rcx, {other_site}
-         cmp qword ptr [rcx], r9
-         jne 72f
-         cmp dword ptr [rcx + {site_caller}], r11d
-         jne 72f
-         mov r10, qword ptr [rcx + {site_stamp}]
-         cmp r10, qword ptr [rdx + {sites_from}]
-         jae 71b
+        concat!(
+            "70:
+         xor rcx, {other_site}\n",
+            site_here!("72f"),
+            "jae 71b
       73:
          mov rdi, qword ptr [rdx + {seq}]
          inc rdi
@@ -101,7 +110,7 @@ macro_rules! new_number {
          mov r10d, dword ptr [rdx + {site}]
          inc r10d
          test r10d, {chunk_mask}
-         jnz 76b
-        "
+         jnz 76b\n"
+        )
     };
 }

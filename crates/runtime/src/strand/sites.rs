@@ -1,7 +1,7 @@
-//! The places that a strand used lately: their records, and their last numbers.
+//! The places that a strand used lately: their numbers among sites, and their last numbers.
 //!
 //! A table in which a place can be in two spots, next to each other. It is small at first, and larger for a strand that
-//! has made many records: it seems to be at more places than the table holds.
+//! has made many sites: it seems to be at more places than the table holds.
 
 use core::alloc::Layout;
 use core::mem::offset_of;
