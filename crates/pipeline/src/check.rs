@@ -152,6 +152,7 @@ pub fn check_with<S: Source>(
                 let batches = run.sequencer.take(&mut pool.empty);
                 pool.give(batches);
                 run.tell(pool.found(), source, listener);
+                run.sequencer.told(pool.untold());
                 while let Some(named) = pool.named() {
                     run.sequencer.named(&named);
                 }

@@ -54,6 +54,7 @@ pub mod locks;
 pub mod merge;
 pub mod order;
 pub mod pool;
+mod runs;
 pub mod sequence;
 pub mod shard;
 mod strands;

@@ -236,6 +236,11 @@ impl<'scope> Pool<'scope> {
         all
     }
 
+    /// The first batch of which not all that was found was given out.
+    pub fn untold(&self) -> u64 {
+        self.next
+    }
+
     /// Pages of memory that the checkers remember now.
     pub fn pages(&self) -> usize {
         self.pages.iter().sum()

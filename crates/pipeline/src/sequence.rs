@@ -1,6 +1,7 @@
 //! Turns the merged events of all strands into batches for the checkers: stamps them with the order, and cuts them by
 //! address (or, if frames are checked alone, by frame).
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use deadheat_detect::eraser::{Locking, locking};
@@ -9,11 +10,12 @@ use deadheat_trace::wire::{
 };
 use deadheat_trace::{Action, Event, Range, Strand};
 
-use crate::batch::{Access, Batch, Block, LocksId, Named, News, Run, Step, kind};
+use crate::batch::{Access, Batch, Block, LocksId, Named, News, Step, kind};
 use crate::detector::Needs;
 use crate::joins::{Joins, Parts};
 use crate::locks::Locks;
 use crate::order::{Order, Present};
+use crate::runs::{RunOf, run_in};
 use crate::shard::Across;
 use crate::timeline::Timelines;
 
@@ -70,11 +72,13 @@ pub struct Sequencer {
     number: u64,
     joins: Joins,
     /// Whose run is filled, and its number: the same for any number of checkers.
-    run_of: Option<(Strand, u32, LocksId)>,
+    run_of: Option<RunOf>,
     run: u32,
-    /// The number after that of the last act: now, and when the run began.
+    /// The number after that of the last act.
     acts: u64,
-    run_acts: u64,
+    /// The same when each batch began whose races were not all told, and the first of those.
+    began: VecDeque<u64>,
+    untold: u64,
     /// Places given in this batch.
     order_in_batch: u32,
     in_frame: u32,
@@ -114,7 +118,8 @@ impl Sequencer {
             run_of: None,
             run: 0,
             acts: 0,
-            run_acts: 0,
+            began: VecDeque::from([0]),
+            untold: 0,
             order_in_batch: 0,
             in_frame: 0,
             since_forget: 0,
@@ -174,6 +179,7 @@ impl Sequencer {
         let starts = Arc::new(self.order.take_starts());
         let number = self.number;
         self.number += 1;
+        self.began.push_back(self.acts);
         self.order_in_batch = 0;
         let fresh = |empty: &mut Vec<Batch>| {
             let mut batch = empty.pop().unwrap_or_default();
@@ -191,6 +197,15 @@ impl Sequencer {
                 full
             })
             .collect()
+    }
+
+    /// All races of the batches before this one were told.
+    pub fn told(&mut self, batch: u64) {
+        while self.untold < batch && self.began.len() > 1 {
+            self.began.pop_front();
+            self.untold += 1;
+        }
+        self.timelines.told(self.began[0]);
     }
 
     /// What all checkers have found at a sweep.
@@ -257,27 +272,11 @@ impl Sequencer {
             return self.one_by_one(strand, words, decoder);
         };
         let caller = decoder.caller();
-        let news = self.news.len() as u32;
-        let serial = self.run_number(strand, locks);
-        let acts = self.run_acts;
+        let (serial, of) = self.run_number(strand, locks);
         let batch = &mut self.batches[0];
         let before = batch.accesses.len() as u32;
-        let same = matches!(
-            batch.steps.last(),
-            Some(Step::Run(run)) if (run.strand, run.news, run.locks) == (strand, news, locks)
-        );
-        if !same {
-            batch.steps.push(Step::Run(Run {
-                strand,
-                holder: present.holder,
-                slot: present.slot,
-                time: present.time,
-                locks,
-                acts,
-                news,
-                first: before,
-                count: 0,
-            }));
+        if !of.is_last_of(&batch.steps) {
+            batch.steps.push(of.empty(present, before));
         }
         let Some(Step::Run(run)) = batch.steps.last_mut() else {
             return 0;
@@ -346,17 +345,10 @@ impl Sequencer {
                 self.passed.unplaced += 1;
                 continue;
             };
-            let serial = self.run_number(strand, locks);
+            let (serial, of) = self.run_number(strand, locks);
             let checker = self.checker(addr >> STRIPE_SHIFT);
-            let news = self.news.len() as u32;
-            let key = (strand, news, locks);
-            let run = run_in(
-                &mut self.batches[checker].steps,
-                key,
-                present,
-                self.run_acts,
-            );
             let batch = &mut self.batches[checker];
+            let run = run_in(&mut batch.steps, of, present);
             let first = batch.accesses.len() as u32;
             let mut parts = Parts {
                 accesses: &mut batch.accesses,
@@ -375,14 +367,18 @@ impl Sequencer {
 
     /// The number of the run that an access of the strand belongs to.
     #[inline(always)]
-    fn run_number(&mut self, strand: Strand, locks: LocksId) -> u32 {
-        let of = Some((strand, self.news.len() as u32, locks));
-        if self.run_of != of {
-            self.run_of = of;
+    fn run_number(&mut self, strand: Strand, locks: LocksId) -> (u32, RunOf) {
+        let of = RunOf {
+            strand,
+            news: self.news.len() as u32,
+            locks,
+            acts: self.acts,
+        };
+        if self.run_of != Some(of) {
+            self.run_of = Some(of);
             self.run = self.run.wrapping_add(1).max(1);
-            self.run_acts = self.acts;
         }
-        self.run
+        (self.run, of)
     }
 
     /// What comes next is another run, whosever it is.
@@ -540,15 +536,9 @@ impl Sequencer {
             self.passed.unplaced += 1;
             return;
         };
-        self.run_number(strand, locks);
-        let news = self.news.len() as u32;
+        let (_, of) = self.run_number(strand, locks);
         let batch = &mut self.batches[checker];
-        let run = run_in(
-            &mut batch.steps,
-            (strand, news, locks),
-            present,
-            self.run_acts,
-        );
+        let run = run_in(&mut batch.steps, of, present);
         if let Some(Step::Run(run)) = batch.steps.get_mut(run) {
             if run.count == 0 {
                 run.first = batch.accesses.len() as u32;
@@ -583,7 +573,7 @@ impl Sequencer {
         }
         if act.action == Action::End {
             self.locks.ended(strand);
-            self.timelines.ended(strand);
+            self.timelines.ended(strand, act.number);
             self.ended.push(strand);
         }
         self.since_forget += 1;
@@ -667,31 +657,6 @@ impl Sequencer {
             self.news.push(News::Frame);
         }
     }
-}
-
-/// Where the strand's run is among a checker's steps; a new one without accesses if the last step is another one.
-#[inline(always)]
-fn run_in(
-    steps: &mut Vec<Step>,
-    (strand, news, locks): (Strand, u32, LocksId),
-    present: Present,
-    acts: u64,
-) -> usize {
-    match steps.last() {
-        Some(Step::Run(run)) if (run.strand, run.news, run.locks) == (strand, news, locks) => {}
-        _ => steps.push(Step::Run(Run {
-            strand,
-            holder: present.holder,
-            slot: present.slot,
-            time: present.time,
-            locks,
-            acts,
-            news,
-            first: 0,
-            count: 0,
-        })),
-    }
-    steps.len() - 1
 }
 
 fn stripes_of(range: Range) -> (u64, u64) {

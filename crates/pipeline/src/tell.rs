@@ -315,10 +315,7 @@ fn timeline<S: Source>(candidate: &Candidate, context: &mut Context<'_, S>) -> V
     let mut shown: Vec<(u64, usize, Option<Moment>)> = Vec::new();
     for (at, side) in sides.iter().enumerate() {
         // Whatever has happened since does not belong to it, however late it is told.
-        let moments = context.timelines.of(side.strand).copied();
-        let moments: Vec<Moment> = moments
-            .take_while(|moment| moment.number < candidate.acts)
-            .collect();
+        let moments = context.timelines.before(side.strand, candidate.acts);
         let earlier = |moment: &Moment| {
             moment.time < side.time || moment.time == side.time && moment.side == MomentSide::Learns
         };

@@ -1,4 +1,7 @@
 //! The latest synchronizations of each strand, to be drawn around a race.
+//!
+//! A race is told some time after it was passed on, and the later the more checkers there are. So that the same is drawn whenever
+//! that is, what was the latest then is kept until every race from before it is told.
 
 use std::collections::VecDeque;
 
@@ -9,9 +12,9 @@ use deadheat_trace::{Action, Strand};
 use crate::batch::News;
 use crate::order::Order;
 
-/// How many of each strand are kept.
+/// How many of each strand are drawn at most.
 const KEPT: usize = 256;
-/// Strands that have ended and are still remembered.
+/// A strand is remembered until so many have ended after it.
 const ENDED: usize = 256;
 
 /// A synchronization of a strand.
@@ -44,7 +47,10 @@ pub enum MomentSide {
 #[derive(Debug, Default)]
 pub struct Timelines {
     strands: PerStrand<VecDeque<Moment>>,
-    ended: VecDeque<Strand>,
+    /// Which strands have ended, with which act.
+    ended: VecDeque<(u64, Strand)>,
+    /// All races of accesses before this act were told.
+    told: u64,
 }
 
 impl Timelines {
@@ -57,7 +63,10 @@ impl Timelines {
             .present(strand, news)
             .map_or(0, |present| present.time);
         let moments = self.strands.get_or_insert_with(strand, VecDeque::new);
-        if moments.len() == KEPT {
+        while moments
+            .get(KEPT)
+            .is_some_and(|later| later.number < self.told)
+        {
             moments.pop_front();
         }
         moments.push_back(Moment {
@@ -71,11 +80,28 @@ impl Timelines {
         });
     }
 
-    pub fn of(&self, strand: Strand) -> impl DoubleEndedIterator<Item = &Moment> + Clone {
-        self.strands
-            .get(strand)
-            .map(|moments| moments.iter())
-            .unwrap_or_default()
+    /// All races of accesses before this act were told.
+    pub fn told(&mut self, until: u64) {
+        self.told = until;
+        while self.ended.get(ENDED).is_some_and(|&(at, _)| at < until)
+            && let Some((_, old)) = self.ended.pop_front()
+        {
+            self.strands.remove(old);
+        }
+    }
+
+    /// The latest synchronizations of a strand before an act, oldest first.
+    pub fn before(&self, strand: Strand, act: u64) -> Vec<Moment> {
+        let Some(moments) = self.strands.get(strand) else {
+            return Vec::new();
+        };
+        let mut ended = self.ended.iter().skip_while(|(_, one)| *one != strand);
+        if ended.nth(ENDED).is_some_and(|&(at, _)| at < act) {
+            return Vec::new();
+        }
+        let earlier = moments.iter().take_while(|moment| moment.number < act);
+        let count = earlier.clone().count();
+        earlier.skip(count.saturating_sub(KEPT)).copied().collect()
     }
 
     /// Adds the call stacks of all that is kept.
@@ -85,14 +111,9 @@ impl Timelines {
         }
     }
 
-    /// The strand will do nothing more. It is remembered for a while.
-    pub fn ended(&mut self, strand: Strand) {
-        self.ended.push_back(strand);
-        if self.ended.len() > ENDED
-            && let Some(old) = self.ended.pop_front()
-        {
-            self.strands.remove(old);
-        }
+    /// The strand will do nothing more after this act. It is remembered for a while.
+    pub fn ended(&mut self, strand: Strand, act: u64) {
+        self.ended.push_back((act, strand));
     }
 }
 

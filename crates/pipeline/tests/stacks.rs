@@ -1,14 +1,16 @@
 //! Call stacks that nobody needs any more are forgotten, and nobody can tell: against a twin that forgets none.
 
+mod calls;
+
 use std::collections::HashMap;
 
+use calls::with_calls;
 use deadheat_pipeline::{Across, DetectorKind, Settings, check};
 use deadheat_trace::generate::Rng;
 use deadheat_trace::wire::{
-    Act, Item, Memory, Next, Source, StackNode, StackSet, Touched, Writer, stack_of, touch_of,
-    with_stack, words_of,
+    Memory, Next, Source, StackNode, StackSet, stack_of, with_stack, words_of,
 };
-use deadheat_trace::{Shape, Strand, Trace, generate};
+use deadheat_trace::{Shape, Strand, generate};
 
 /// A program counter in no stack: whoever asks for what was forgotten finds it.
 const FORGOTTEN: u64 = 0xdead;
@@ -107,44 +109,6 @@ impl Source for Pieces {
             }
         }
     }
-}
-
-/// The streams of a trace whose strands call and return all the time: few places in the code, ever new ways to them.
-fn with_calls(trace: &Trace, rng: &mut Rng) -> Memory {
-    let mut memory = Memory::default();
-    let mut writers: HashMap<Strand, (Writer, Vec<u64>, Vec<StackNode>)> = HashMap::new();
-    let mut number = 0;
-    for event in &trace.events {
-        let (writer, words, calls) = writers.entry(event.strand).or_default();
-        for _ in 0..rng.below(4) {
-            if rng.below(2) == 0 {
-                calls.pop();
-            } else if calls.len() < 6 {
-                let caller = calls.last().copied().unwrap_or_default();
-                calls.push(memory.add_node(caller, 100 + rng.below(3)));
-            }
-        }
-        let caller = calls.last().copied().unwrap_or_default();
-        let item = match touch_of(event.action) {
-            Some((touch, range)) => Item::Touch(Touched {
-                range,
-                touch,
-                pc: 1 + rng.below(4),
-                caller,
-            }),
-            None => {
-                let at = memory.add_node(caller, 50 + rng.below(4));
-                number += 1;
-                Item::Act(Act::new(number - 1, event.action, at))
-            }
-        };
-        writer.write(&item, words);
-    }
-    for (strand, (_, words, _)) in writers {
-        memory.set_stream(strand, words);
-    }
-    memory.portion = 4;
-    memory
 }
 
 #[test]

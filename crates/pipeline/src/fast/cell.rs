@@ -1,6 +1,6 @@
 //! One cell: two remembered accesses or a list of them, and the rules of FastTrack on it.
 
-use deadheat_detect::entry::{self, Entry, LIST, MASK, SEQ_SHIFT};
+use deadheat_detect::entry::{self, Entry, LIST, MASK, SEQ_SHIFT, SLOT_SHIFT, WHAT};
 
 use super::lists::Lists;
 use super::sites::{Site, Sites};
@@ -176,10 +176,32 @@ pub fn touch(cell: &mut Cell, touch: Touch<'_>, lists: &mut Lists, found: &mut F
         return touch_list(cell, touch, lists, found);
     }
     let new = touch.now.stamp | touch.need;
-    // Rule merge, if there is nothing else.
-    if (cell.words[0] ^ new) & !MASK == 0 && cell.sites[0] == touch.site && cell.words[1] == 0 {
-        cell.words[0] |= new;
-        return;
+    let [first, second] = cell.words;
+    if (first | second) & touch.need & MASK == 0 {
+        // Nothing to meet: rules merge and put.
+        if (first ^ new) & !MASK == 0 && cell.sites[0] == touch.site {
+            cell.words[0] |= touch.need;
+            return;
+        }
+        if (second ^ new) & !MASK == 0 && cell.sites[1] == touch.site {
+            cell.words[1] |= touch.need;
+            return;
+        }
+        if first == 0 {
+            return cell.set(0, (new, touch.site));
+        }
+        if second == 0 {
+            return cell.set(1, (new, touch.site));
+        }
+    } else if second == 0 {
+        // Rule merge, or rule subsume for an access of the strand itself, which it knows.
+        if (first ^ new) & !MASK == 0 && cell.sites[0] == touch.site {
+            cell.words[0] |= touch.need;
+            return;
+        }
+        if (first ^ new) >> SLOT_SHIFT == 0 && first & !new & WHAT == 0 {
+            return cell.set(0, (new, touch.site));
+        }
     }
     let mut free = None;
     let mut same = None;
@@ -221,18 +243,27 @@ fn touch_list(cell: &mut Cell, touch: Touch<'_>, lists: &mut Lists, found: &mut 
     if list.swap(&mut cell.words[0], &mut cell.sites[0], same_epoch) {
         return;
     }
+    let new = stamp | need;
     let mut merged = false;
-    let mut stays = |word: &mut u64, site: &Site| match touch.meet(word, *site, found) {
-        Meeting::Gone => false,
-        Meeting::Stays if touch.now.is_past(*word) => false,
-        Meeting::Same => {
-            if !merged {
-                *word |= need;
-                merged = true;
+    let mut stays = |word: &mut u64, site: &Site| {
+        let meeting = if *word & need & MASK != 0 {
+            touch.meet(word, *site, found)
+        } else if (*word ^ new) & !MASK == 0 && *site == touch.site {
+            Meeting::Same
+        } else {
+            Meeting::Stays
+        };
+        match meeting {
+            Meeting::Gone => false,
+            Meeting::Stays => !touch.now.is_past(*word),
+            Meeting::Same => {
+                if !merged {
+                    *word |= need;
+                    merged = true;
+                }
+                true
             }
-            true
         }
-        Meeting::Stays => true,
     };
     if cell.words[0] != 0 && !stays(&mut cell.words[0], &cell.sites[0]) {
         cell.words[0] = 0;
@@ -243,7 +274,7 @@ fn touch_list(cell: &mut Cell, touch: Touch<'_>, lists: &mut Lists, found: &mut 
         if cell.words[0] != 0 {
             list.push(cell.words[0], cell.sites[0]);
         }
-        cell.set(0, (stamp | need, touch.site));
+        cell.set(0, (new, touch.site));
     }
     settle_list(cell, lists, index);
 }

@@ -40,6 +40,7 @@ use deadheat_trace::wire::StackSet;
 use crate::batch::{Batch, Buried, Named, Run, Slot, bits};
 use crate::detector::{Clocks, DetectorKind};
 use crate::found::{Found, Info};
+use ahead::{AHEAD, Ahead};
 use cell::{Now, Touch};
 use lists::Lists;
 use pages::{PAGE, PAGE_SHIFT, Pages};
@@ -51,6 +52,7 @@ pub struct Fast {
     pages: Pages,
     lists: Lists,
     sites: Sites,
+    ahead: Ahead,
     /// Pages at which the next sweep is due.
     sweep_at: usize,
     /// Fewer pages are not worth a sweep.
@@ -58,10 +60,6 @@ pub struct Fast {
     /// In whose name races are told.
     pub name: DetectorKind,
 }
-
-/// The cell of an access is fetched while so many accesses before it are checked, and its list while half as many are:
-/// long enough for memory, and not so long that what was fetched is pushed out again.
-const AHEAD: usize = 12;
 
 /// Fewer pages are not worth a sweep.
 pub const FEW: usize = 1 << 12;
@@ -72,6 +70,7 @@ impl Default for Fast {
             pages: Pages::default(),
             lists: Lists::default(),
             sites: Sites::default(),
+            ahead: Ahead::default(),
             sweep_at: FEW,
             few: FEW,
             name: DetectorKind::FastTrack,
@@ -113,21 +112,15 @@ impl Fast {
             pages,
             lists,
             sites,
+            ahead,
             ..
         } = self;
         let first = run.first as usize;
         // Those of later runs are fetched, too.
-        let mut cells_ahead = batch.accesses[first..].iter().skip(AHEAD);
-        let mut lists_ahead = batch.accesses[first..].iter().skip(AHEAD / 2);
-        for access in batch.accesses_of(run) {
-            if let Some(later) = cells_ahead.next() {
-                pages.fetch(later.addr);
-            }
-            if let Some(later) = lists_ahead.next()
-                && let Some(cells) = pages.near(later.addr >> PAGE_SHIFT)
-            {
-                cells.fetch_list(later.addr >> 3, lists);
-            }
+        let all = &batch.accesses[first..];
+        ahead.begin((batch.number, first), all, pages);
+        for (at, access) in all[..run.count as usize].iter().enumerate() {
+            let place = ahead.next(all.get(at + AHEAD), pages, lists);
             if access.stride != 0 {
                 let touch = Touch {
                     now: &now,
@@ -145,9 +138,7 @@ impl Fast {
             if offset + access.len <= 8 {
                 let need = bits | ((1u64 << access.len) - 1) << offset;
                 let number = access.addr >> 3;
-                let place = pages.place(access.addr >> PAGE_SHIFT);
-                let cells = pages.cells(place);
-                let cell = cells.cell(number);
+                let cell = pages.cells(place).cell(number);
                 if !cell.settled(now.stamp, need) {
                     let touch = Touch {
                         now: &now,
@@ -171,6 +162,7 @@ impl Fast {
                 range(pages, lists, touch, access.addr, access.len, found);
             }
         }
+        ahead.end(run.count as usize);
     }
 
     /// Goes on from an access that somebody else has remembered: a cell's number, an entry, and what is behind it. To be
@@ -223,6 +215,7 @@ impl Fast {
                 .get(entry.slot() as usize)
                 .is_some_and(|&time| entry.covered_by(time))
         });
+        self.ahead.forget();
         self.sweep_at = self.few.max(self.pages.len() * 2);
     }
 
@@ -306,24 +299,34 @@ impl Fast {
 fn strided(pages: &mut Pages, lists: &mut Lists, like: Touch<'_>, found: &mut Found) {
     let Touch { now, access, .. } = like;
     let ahead = AHEAD as u64 / 2 * u64::from(access.stride);
-    for (addr, len) in access.stretches() {
-        pages.fetch(addr.wrapping_add(ahead));
-        let offset = (addr & 7) as u32;
-        if offset + len > 8 {
+    let mut stretches = access.stretches().peekable();
+    while let Some((addr, len)) = stretches.next() {
+        if (addr & 7) + u64::from(len) > 8 {
             range(pages, lists, like, addr, len, found);
             continue;
         }
-        let need = like.need | ((1u64 << len) - 1) << offset;
-        let number = addr >> 3;
-        let place = pages.place(addr >> PAGE_SHIFT);
-        let cell = pages.cells(place).cell(number);
-        if !cell.settled(now.stamp, need) {
-            let touch = Touch {
-                number,
-                need,
-                ..like
-            };
-            cell::touch(cell, touch, lists, found);
+        // All that lie in the same page and are no such either.
+        let page = addr >> PAGE_SHIFT;
+        let place = pages.place(page);
+        pages.fetch_at(addr.wrapping_add(ahead));
+        let cells = pages.cells(place);
+        let mut here = Some((addr, len));
+        while let Some((addr, len)) = here {
+            cells.fetch_near((addr.wrapping_add(ahead)) >> 3);
+            let number = addr >> 3;
+            let need = like.need | ((1u64 << len) - 1) << (addr & 7);
+            let cell = cells.cell(number);
+            if !cell.settled(now.stamp, need) {
+                let touch = Touch {
+                    number,
+                    need,
+                    ..like
+                };
+                cell::touch(cell, touch, lists, found);
+            }
+            here = stretches.next_if(|&(addr, len)| {
+                addr >> PAGE_SHIFT == page && (addr & 7) + u64::from(len) <= 8
+            });
         }
     }
 }

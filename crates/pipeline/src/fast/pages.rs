@@ -32,6 +32,12 @@ impl Cells {
         }
     }
 
+    /// The cell with this number will be needed, or the one that has its place in this page.
+    #[inline(always)]
+    pub fn fetch_near(&self, number: u64) {
+        fetch(&self.0[number as usize % CELLS]);
+    }
+
     /// The cells from one number to another, both of this page.
     #[inline(always)]
     pub fn cells(&mut self, first: u64, last: u64) -> &mut [Cell] {
@@ -102,22 +108,28 @@ impl Pages {
         }
     }
 
-    /// The cells of a page, if it has any and was used lately.
+    /// The cell with this number will be needed, if its page has cells.
     #[inline(always)]
-    pub fn near(&self, page: u64) -> Option<&Cells> {
-        let (number, place) = self.near[near_place(page)];
-        if number == page {
-            self.cells[place as usize].as_deref()
-        } else {
-            None
+    pub fn fetch(&self, place: Place, number: u64) {
+        if let Some(Some(cells)) = self.cells.get(place as usize) {
+            fetch(&cells.0[number as usize % CELLS]);
         }
     }
 
-    /// The cell of this address will be needed.
+    /// The cell of this address will be needed, if its page was used lately.
     #[inline(always)]
-    pub fn fetch(&self, addr: u64) {
-        if let Some(cells) = self.near(addr >> PAGE_SHIFT) {
-            fetch(&cells.0[(addr >> 3) as usize % CELLS]);
+    pub fn fetch_at(&self, addr: u64) {
+        let (number, place) = self.near[near_place(addr >> PAGE_SHIFT)];
+        if number == addr >> PAGE_SHIFT {
+            self.fetch(place, addr >> 3);
+        }
+    }
+
+    /// The list of the cell with this number will be needed, if it has one.
+    #[inline(always)]
+    pub fn fetch_list(&self, place: Place, number: u64, lists: &Lists) {
+        if let Some(Some(cells)) = self.cells.get(place as usize) {
+            cells.fetch_list(number, lists);
         }
     }
 
