@@ -37,7 +37,7 @@ impl Touch {
 
 /// Does the strand look at such accesses now?
 #[inline(always)]
-fn ignored(s: &Strand, touch: Touch) -> bool {
+pub fn ignored(s: &Strand, touch: Touch) -> bool {
     if touch.bits() & WRITE == 0 {
         s.ignore_reads > 0
     } else {
@@ -214,11 +214,11 @@ unsafe fn settle_as(s: &mut Strand, addr: usize, cell: *mut Cell, need: u64, sta
             }
             Some(Right::Owner) => {
                 cell::settle_own(cell, &s.step(), stamp, need)
-                    || cell::settle_both(cell, Right::Owner, s, stamp, need)
+                    || cell::settle_both(cell, Right::Owner, s, stamp, need).is_some()
             }
             Some(Right::Locker) => {
                 cell::settle_shared(cell, &s.step(), stamp, need)
-                    || cell::settle_both(cell, Right::Locker, s, stamp, need)
+                    || cell::settle_both(cell, Right::Locker, s, stamp, need).is_some()
             }
             None => false,
         }

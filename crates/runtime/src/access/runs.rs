@@ -3,7 +3,7 @@
 use deadheat_detect::entry::{self, MASK};
 
 use super::{FEW_BYTES, been, ignored, in_cells, leave, record_quickly};
-use crate::cell::{self, Cell};
+use crate::cell::{self, Cell, Change};
 use crate::history::{Place, Touch};
 use crate::loss::Loss;
 use crate::pages::PAGE_BITS;
@@ -27,17 +27,31 @@ pub unsafe fn settle_run(
     stamp: u64,
     need: u64,
 ) -> usize {
-    let left = turns_within(PAGE, addr, stride * 8);
+    let count = count.min(turns_within(PAGE, addr, stride * 8));
+    let mut settled = 0;
+    let mut known = Change::NONE;
     s.at_work.begin(addr);
     // SAFETY: by the contract, and the strand says where it works; the cells are of one page.
-    let settled = unsafe {
-        match Shadow::owners(addr, cell).right(addr, s.owner_name) {
-            Some(right) => {
-                cell::settle_run(cell, count.min(left), stride, right, &s.step(), stamp, need)
+    unsafe {
+        if let Some(right) = Shadow::owners(addr, cell).right(addr, s.owner_name) {
+            loop {
+                let next = cell.wrapping_offset(stride * settled as isize);
+                let left = count - settled;
+                settled +=
+                    cell::settle_run(next, left, stride, right, &s.step(), stamp, need, known);
+                if settled == count || need & MASK == MASK {
+                    break;
+                }
+                // Another place has been at some of its bytes in this step, perhaps, and at those of the cells behind it.
+                let next = cell.wrapping_offset(stride * settled as isize);
+                match cell::settle_both(next, right, s, stamp, need) {
+                    Some(change) => known = change,
+                    None => break,
+                }
+                settled += 1;
             }
-            None => 0,
         }
-    };
+    }
     s.at_work.end();
     settled
 }

@@ -7,17 +7,17 @@
 //! touched the byte. An access that is one of the two already is added to its bytes, so two places that take turns need few
 //! numbers.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::Ordering;
 
 use deadheat_detect::entry::{Entry, LIST, LOCK, MASK, PLAIN, WHAT, WRITE};
 
-use super::{Cell, Right, lock};
+use super::{Cell, Change, Right, Words, lock};
 use crate::history::{BOTH_REACH, Place};
 use crate::intern::StackId;
 use crate::strand::Strand;
 
 /// Joins the access to an entry of the cell, if there is one that it can be joined to, and all that the cell remembers
-/// happened before it. False if not, with nothing changed.
+/// happened before it: what became of which words. None if not, with nothing changed.
 ///
 /// # Safety
 /// `cell` must be a cell of the shadow, and the strand at work there by the right that it claims.
@@ -28,29 +28,28 @@ pub unsafe fn settle_both(
     s: &mut Strand,
     stamp: u64,
     need: u64,
-) -> bool {
+) -> Option<Change> {
     // SAFETY: by the contract.
     let cell = unsafe { &*cell };
     let first = cell.first.load(Ordering::Relaxed);
     if first & LIST != 0 {
-        return false;
+        return None;
     }
     let first = match right {
         Right::Owner => first,
         Right::Locker => lock(cell),
     };
-    let known = first & (LIST | LOCK) == 0
-        && s.clock.covers_word(first)
-        && s.clock.covers_word(cell.second.load(Ordering::Relaxed));
-    let after = known.then(|| join(cell, first, s, stamp, need)).flatten();
-    if let Some((place, word)) = after {
-        place.store(word, Ordering::Release);
+    let second = cell.second.load(Ordering::Relaxed);
+    let known =
+        first & (LIST | LOCK) == 0 && s.clock.covers_word(first) && s.clock.covers_word(second);
+    let before = Words { first, second };
+    let after = known.then(|| join(before, s, stamp, need)).flatten();
+    match after {
+        Some(after) => cell.set(right, second, after),
+        None if right == Right::Locker => cell.first.store(first, Ordering::Release),
+        None => {}
     }
-    if right == Right::Locker && !after.is_some_and(|(place, _)| core::ptr::eq(place, &cell.first))
-    {
-        cell.first.store(first, Ordering::Release);
-    }
-    after.is_some()
+    after.map(|after| Change { before, after })
 }
 
 /// The same for the owner of the page, who has seen that the cell names no list and that all that it remembers happened before.
@@ -61,41 +60,46 @@ pub unsafe fn settle_both(
 pub unsafe fn join_own(cell: *const Cell, s: &mut Strand, stamp: u64, need: u64) -> bool {
     // SAFETY: by the contract.
     let cell = unsafe { &*cell };
-    match join(cell, cell.first.load(Ordering::Relaxed), s, stamp, need) {
-        Some((place, word)) => {
-            place.store(word, Ordering::Release);
+    let before = Words {
+        first: cell.first.load(Ordering::Relaxed),
+        second: cell.second.load(Ordering::Relaxed),
+    };
+    match join(before, s, stamp, need) {
+        Some(after) => {
+            cell.set(Right::Owner, before.second, after);
             true
         }
         None => false,
     }
 }
 
-/// Which word of the cell, which names no list and remembers nothing that did not happen before, becomes what.
+/// What becomes of a cell that names no list and remembers nothing that did not happen before.
 #[inline(always)]
-fn join<'a>(
-    cell: &'a Cell,
-    first: u64,
-    s: &mut Strand,
-    stamp: u64,
-    need: u64,
-) -> Option<(&'a AtomicU64, u64)> {
-    let second = cell.second.load(Ordering::Relaxed);
+fn join(before: Words, s: &mut Strand, stamp: u64, need: u64) -> Option<Words> {
+    let Words { first, second } = before;
     let fits = |word: u64| {
         word.wrapping_sub(s.step_base) < s.step_span
             && (word ^ need) & (PLAIN | WRITE) == 0
             && s.seq - Entry(word).seq() < BOTH_REACH / 2
     };
-    let (place, old) = if fits(second) {
-        (&cell.second, second)
+    if fits(second) {
+        let second = joined(second, s, stamp, need)?;
+        Some(Words { first, second })
     } else if fits(first) {
-        (&cell.first, first)
+        let first = joined(first, s, stamp, need)?;
+        Some(Words { first, second })
     } else {
-        return None;
-    };
+        None
+    }
+}
+
+/// The access and an old one in one word.
+#[inline(always)]
+fn joined(old: u64, s: &mut Strand, stamp: u64, need: u64) -> Option<u64> {
     let (older, newer) = (Entry(old), Entry(stamp).seq());
     let both = match s.recent_two(older.seq()) {
         // Its bytes are all that are not the first one's.
-        Some((_, _, second)) if second == newer => return Some((place, old | need & MASK)),
+        Some((_, _, second)) if second == newer => return Some(old | need & MASK),
         Some((first, bytes, second)) if first == newer && s.seq - second < BOTH_REACH / 2 => {
             Place::both(first, bytes | need as u8, second)
         }
@@ -105,5 +109,5 @@ fn join<'a>(
     let stamp = s
         .known_number(both, StackId(0))
         .or_else(|| s.quick_number(both, StackId(0)))?;
-    Some((place, stamp | (old | need) & WHAT & (MASK | PLAIN | WRITE)))
+    Some(stamp | (old | need) & WHAT & (MASK | PLAIN | WRITE))
 }

@@ -235,7 +235,7 @@ fn is_common(first: u64) -> bool {
 ///
 /// # Safety
 /// `cell` must be a cell of the shadow.
-#[cfg(test)]
+#[inline(always)]
 pub unsafe fn words(cell: *const Cell) -> Words {
     // SAFETY: by the contract.
     unsafe {

@@ -23,14 +23,12 @@ pub use self::forget::{drop_moot, forget, replace_own, unlock_after_fork};
 use self::list::Sort;
 use self::own::{record_in_own, settle_in_own};
 
-#[cfg(test)]
-pub use self::look::words;
 pub use self::look::{
     Been, already_recorded, each_entry, each_entry_at_least, has_list, has_more, has_table,
-    is_empty, says, touched_run, used_run,
+    is_empty, says, touched_run, used_run, words,
 };
 pub use self::memo::{Memo, Words};
-pub use self::quick::{settle_own, settle_run, settle_shared};
+pub use self::quick::{Change, settle_own, settle_run, settle_shared};
 pub use self::table::{
     ADDRESS_UNIT, PART_SHIFT, SOLE, TABLE, VERSION_SHIFT, expect as expect_table, settle_table,
 };

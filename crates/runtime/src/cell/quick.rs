@@ -60,11 +60,33 @@ fn settle(cell: &Cell, right: Right, first: u64, step: &Step, stamp: u64, need: 
     }
 }
 
+/// What became of the words of a cell without a list.
+#[derive(Clone, Copy)]
+pub struct Change {
+    pub before: Words,
+    pub after: Words,
+}
+
+impl Change {
+    /// One of no cell.
+    pub const NONE: Change = Change {
+        before: Words {
+            first: LIST,
+            second: 0,
+        },
+        after: Words {
+            first: LIST,
+            second: 0,
+        },
+    };
+}
+
 /// As many of `count` cells, each `stride` cells beyond the one before, as can be settled so or in their table, or need not be,
-/// from the first on.
+/// from the first on. `known` is what becomes of certain words by this access.
 ///
 /// # Safety
 /// As for [`settle_own`] or [`settle_shared`], by the right to the page, for each of them.
+#[allow(clippy::too_many_arguments)]
 pub unsafe fn settle_run(
     cells: *const Cell,
     count: usize,
@@ -73,12 +95,13 @@ pub unsafe fn settle_run(
     step: &Step,
     stamp: u64,
     need: u64,
+    known: Change,
 ) -> usize {
     // SAFETY: by the contract.
     unsafe {
         match right {
-            Right::Owner => settle_each::<false>(cells, count, stride, step, stamp, need),
-            Right::Locker => settle_each::<true>(cells, count, stride, step, stamp, need),
+            Right::Owner => settle_each::<false>(cells, count, stride, step, stamp, need, known),
+            Right::Locker => settle_each::<true>(cells, count, stride, step, stamp, need, known),
         }
     }
 }
@@ -96,10 +119,14 @@ unsafe fn settle_each<const LOCKED: bool>(
     step: &Step,
     stamp: u64,
     need: u64,
+    known: Change,
 ) -> usize {
     let right = if LOCKED { Right::Locker } else { Right::Owner };
     // What became of which words: neighbours often have the same ones.
-    let (mut before, mut after) = (NO_WORDS, NO_WORDS);
+    let Change {
+        mut before,
+        mut after,
+    } = known;
     for i in 0..count {
         // SAFETY: by the contract.
         let cell = unsafe { &*cells.wrapping_offset(stride * i as isize) };
@@ -141,12 +168,6 @@ unsafe fn settle_each<const LOCKED: bool>(
     }
     count
 }
-
-/// What no cell without a list has.
-const NO_WORDS: Words = Words {
-    first: LIST,
-    second: 0,
-};
 
 /// What the words of a cell without a list become.
 #[inline(always)]

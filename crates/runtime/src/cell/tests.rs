@@ -161,7 +161,7 @@ unsafe fn settle(cell: &Cell, right: Right, step: &Step, new: Entry) -> bool {
         match right {
             _ if has_table(cell) => settle_table(cell, right, &clock, stamp, need),
             _ if new.seq().is_multiple_of(2) => {
-                settle_run(cell, 1, 1, right, &own, stamp, need) == 1
+                settle_run(cell, 1, 1, right, &own, stamp, need, Change::NONE) == 1
             }
             Right::Owner => settle_own(cell, &own, stamp, need),
             Right::Locker => settle_shared(cell, &own, stamp, need),
