@@ -22,10 +22,11 @@
 use core::ffi::c_int;
 use core::sync::atomic::Ordering;
 
-use crate::access::{self, leave};
+use crate::access::leave;
 use crate::history::Touch;
 use crate::record::atomics;
 use crate::runtime::Runtime;
+use crate::settle;
 use crate::strand::Strand;
 use crate::syncvar::{Kind, Released, State};
 
@@ -93,14 +94,11 @@ pub fn load<T>(
     }
     // Looking for the object takes a lock, which no signal handler must find taken by its own thread.
     s.enter();
-    if rt.syncs.find(s, addr).is_none() {
-        let value = raw();
-        // A releasing store makes its object before it stores: if there is still none, nothing was released.
-        if rt.syncs.find(s, addr).is_none() {
-            access::access(rt, s, addr, size, Touch::AtomicRead, pc);
-            leave(s);
-            return value;
-        }
+    // A releasing store makes its object before it stores: if there is still none, nothing was released.
+    if let Some(value) = rt.syncs.none_while(s, addr, &raw) {
+        settle::atomic(rt, s, addr, size, Touch::AtomicRead, pc);
+        leave(s);
+        return value;
     }
     let var = rt.syncs.get(s, addr, Kind::Atomic);
     // Nothing is new in a value that the strand, or for a relaxed load its next fence, knows all about.
@@ -115,7 +113,7 @@ pub fn load<T>(
             value
         }),
     };
-    access::access(rt, s, addr, size, Touch::AtomicRead, pc);
+    settle::atomic(rt, s, addr, size, Touch::AtomicRead, pc);
     leave(s);
     value
 }
@@ -136,7 +134,7 @@ pub fn store(
     }
     s.enter();
     let var = rt.syncs.get(s, addr, Kind::Atomic);
-    access::access(rt, s, addr, size, Touch::AtomicWrite, pc);
+    settle::atomic(rt, s, addr, size, Touch::AtomicWrite, pc);
     var.with(|state| {
         if order.releases() {
             state.release_store(s);
@@ -178,7 +176,7 @@ pub fn modify<T>(
     let before = writes == Writes::Always && !order.acquires();
     let within = !before && order.releases();
     if before {
-        access::access(rt, s, addr, size, Touch::AtomicReadWrite, pc);
+        settle::atomic(rt, s, addr, size, Touch::AtomicReadWrite, pc);
     }
     let touch = |wrote| {
         if wrote {
@@ -191,7 +189,7 @@ pub fn modify<T>(
         let (value, wrote) = raw();
         take(rt, state, s, if wrote { order } else { failed });
         if within {
-            access::access(rt, s, addr, size, touch(wrote), pc);
+            settle::atomic(rt, s, addr, size, touch(wrote), pc);
         }
         if wrote && order.releases() {
             state.release(s);
@@ -201,7 +199,7 @@ pub fn modify<T>(
         (value, wrote)
     });
     if !before && !within {
-        access::access(rt, s, addr, size, touch(wrote), pc);
+        settle::atomic(rt, s, addr, size, touch(wrote), pc);
     }
     leave(s);
     value

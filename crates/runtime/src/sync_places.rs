@@ -110,6 +110,34 @@ impl SyncPlaces {
         self.find_in_chain(shadow, addr)
     }
 
+    /// What `f` makes, if there was no object at `addr` all the while. (None may be said at any time.)
+    #[inline]
+    pub fn none_while<R>(&self, shadow: &Shadow, addr: usize, f: impl Fn() -> R) -> Option<R> {
+        let Some(page) = Self::page(shadow, addr) else {
+            let result = f();
+            return Self::page(shadow, addr).is_none().then_some(result);
+        };
+        let head = page.head(addr);
+        let first = head.load(Ordering::Acquire);
+        if first == 0 {
+            let result = f();
+            return (head.load(Ordering::Acquire) == 0).then_some(result);
+        }
+        if self.var(first).addr() == addr {
+            return None;
+        }
+        // A new object is the first one, unless objects were taken out meanwhile.
+        let chains = self.chains_of(addr);
+        let before = chains.taken.load(Ordering::Acquire);
+        if !before.is_multiple_of(2) || self.walk(page, addr).is_some() {
+            return None;
+        }
+        let result = f();
+        let same =
+            head.load(Ordering::Acquire) == first && chains.taken.load(Ordering::Acquire) == before;
+        same.then_some(result)
+    }
+
     #[inline(never)]
     fn find_in_chain(&self, shadow: &Shadow, addr: usize) -> Option<&'static SyncVar> {
         let page = Self::page(shadow, addr)?;
@@ -341,6 +369,27 @@ mod tests {
         assert_eq!((found(STAYS), found(COMES_AND_GOES)), (Some(STAYS), None));
     }
 
+    /// Whatever was there before: no page of objects, one without any, or another object in the same cell.
+    #[test]
+    fn an_object_that_comes_meanwhile_is_not_overlooked() {
+        let (places, shadow) = (Box::leak(Box::new(SyncPlaces::new())), fresh_shadow());
+        let places = &*places;
+        let make = |addr| places.find_or_put(shadow, addr, || places.grow(addr));
+        let quietly = |addr| places.none_while(shadow, addr, || 7);
+        let meanwhile = |addr| {
+            let made = places.none_while(shadow, addr, || make(addr).addr());
+            take(places, shadow, addr);
+            made
+        };
+        for another in [None, Some(ELSEWHERE - 64), Some(STAYS), Some(NEVER)] {
+            another.map(make);
+            assert_eq!((quietly(ELSEWHERE), meanwhile(ELSEWHERE)), (Some(7), None));
+            assert_eq!(quietly(COMES_AND_GOES), Some(7));
+            assert_eq!(meanwhile(COMES_AND_GOES), None);
+        }
+        assert_eq!((quietly(STAYS), quietly(NEVER)), (None, None));
+    }
+
     /// One object goes to and fro between the head of a cell's chain and another page, so whoever follows the chain is led
     /// astray now and then: he must not believe that what stays in the chain is gone.
     #[test]
@@ -358,6 +407,7 @@ mod tests {
                         while !done.load(Ordering::Acquire) {
                             assert!(places.find(shadow, STAYS).is_some());
                             assert!(places.find(shadow, NEVER).is_none());
+                            assert!(places.none_while(shadow, STAYS, || ()).is_none());
                         }
                     })
                 })

@@ -392,6 +392,15 @@ impl SyncVars {
         Some(var)
     }
 
+    /// What `f` makes, if there was no object at `addr` all the while.
+    #[inline]
+    pub fn none_while<R>(&self, s: &mut Strand, addr: usize, f: impl Fn() -> R) -> Option<R> {
+        if s.cached_var(addr).is_some() {
+            return None;
+        }
+        self.places.none_while(&s.runtime?.shadow, addr, f)
+    }
+
     /// The object at `addr`, made if there is none. `kind` is set on a new one or an unknown one.
     #[inline]
     pub fn get(&self, s: &mut Strand, addr: usize, kind: Kind) -> &'static SyncVar {

@@ -19,6 +19,7 @@ use crate::history::Touch;
 use crate::intern::StackId;
 use crate::lifetime;
 use crate::runtime::Runtime;
+use crate::settle;
 use crate::strand::Strand;
 use crate::syncvar::Kind;
 use crate::threads::Sort;
@@ -135,8 +136,8 @@ fn perform(rt: &'static Runtime, s: &mut Strand, plan: &Plan, me: usize, phase: 
             match (act.atomic, act.write) {
                 (false, false) => plain(rt, s, addr, size, Touch::Read, pc),
                 (false, true) => plain(rt, s, addr, size, Touch::Write, pc),
-                (true, false) => access::access(rt, s, addr, size, Touch::AtomicRead, pc),
-                (true, true) => access::access(rt, s, addr, size, Touch::AtomicWrite, pc),
+                (true, false) => settle::atomic(rt, s, addr, size, Touch::AtomicRead, pc),
+                (true, true) => settle::atomic(rt, s, addr, size, Touch::AtomicWrite, pc),
             }
         }
     }

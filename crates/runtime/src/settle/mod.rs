@@ -40,6 +40,7 @@ use crate::runtime::RT;
 use crate::strand::{Strand, sites};
 
 pub use self::across::settle_across;
+pub use self::atomic::atomic;
 pub use self::one_cell::{settle_part, settle_read8, settle_write8};
 pub use self::table::settle_table;
 pub use self::two_cells::{settle_read16, settle_write16};
@@ -182,6 +183,7 @@ macro_rules! settle {
 }
 
 mod across;
+mod atomic;
 mod one_cell;
 mod table;
 #[cfg(test)]

@@ -1,0 +1,47 @@
+//! Atomic accesses. The assembler for plain accesses to some bytes of a cell without a list does not ask of what kind they are.
+
+use deadheat_detect::entry;
+
+use super::*;
+use crate::cell;
+use crate::history::Touch;
+use crate::runtime::Runtime;
+
+/// As [`access::access`], for an atomic access of a strand that does not record.
+#[inline]
+pub fn atomic(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touch, pc: u64) {
+    let offset = addr % 8;
+    let cell = rt.shadow.existing(addr);
+    let (Some(cell), true, false) = (cell, offset + size <= 8, access::ignored(s, touch)) else {
+        return access::access(rt, s, addr, size, touch, pc);
+    };
+    let need = ((1u64 << size) - 1) << offset | touch.bits();
+    // SAFETY: the shadow gave the cell.
+    unsafe {
+        let words = cell::words(cell);
+        let been = |word| entry::same_step_covers(word, s.step_base, s.step_span, need);
+        if been(words.first) || been(words.second) {
+            return;
+        }
+        let place = Place::new(pc, touch, size as u64);
+        if words.first & LIST == 0 {
+            settle(addr, need, s, cell, place);
+        } else {
+            unsettled(addr & !7, need, s, cell, place);
+        }
+    }
+}
+
+/// [`settle_part`] for whoever is no hook.
+///
+/// # Safety
+/// As for [`unsettled`].
+#[unsafe(naked)]
+unsafe extern "C" fn settle(addr: usize, need: u64, s: &mut Strand, cell: *mut Cell, place: Place) {
+    naked_asm!(
+        "mov rax, rcx",
+        "mov r9, r8",
+        "jmp {part}",
+        part = sym settle_part,
+    )
+}
