@@ -16,6 +16,9 @@ const UNCONNECTED: i32 = -1;
 /// Nobody can be found who listens: plain lines go to standard error.
 const NOBODY: i32 = -2;
 
+/// A collector finds this in its environment: what else is there is meant for the program that it listens to.
+const LISTENS: &[u8] = b"DEADHEAT_LISTENS";
+
 /// The connection to the collector.
 pub struct Stream {
     fd: AtomicI32,
@@ -101,6 +104,10 @@ impl Stream {
             keep_to_ourselves(fd);
             rt.options.parse(env(b"DEADHEAT_RT").unwrap_or_default());
             return self.greet(rt);
+        }
+        // A collector that is checked itself finds the options of the program that it listens to.
+        if env(LISTENS).is_some() {
+            return;
         }
         let set = |name| env(name).is_some_and(|v| !v.is_empty());
         if crate::own_options().is_some()
@@ -479,6 +486,22 @@ fn candidates() -> Vec<Vec<u8>> {
     list
 }
 
+/// Our variables, and that it is a collector; null-terminated.
+fn environment_of_collector() -> Vec<*const c_char> {
+    let mut list = Vec::new();
+    // SAFETY: `environ` is null or a null-terminated list, read as carelessly as `getenv` does.
+    unsafe {
+        let mut at = environ;
+        while !at.is_null() && !(*at).is_null() {
+            list.push(*at);
+            at = at.add(1);
+        }
+    }
+    list.push(c"DEADHEAT_LISTENS=1".as_ptr());
+    list.push(core::ptr::null());
+    list
+}
+
 /// Starts `deadheat collect --fd 3`; our end of the socket and its process.
 fn start_collector() -> Option<(i32, u32)> {
     const X_OK: usize = 1;
@@ -499,6 +522,7 @@ fn start_collector() -> Option<(i32, u32)> {
         c"3".as_ptr() as usize,
         0,
     ];
+    let variables = environment_of_collector();
     // SAFETY: the child uses only system calls between fork and exec, on memory that was made before.
     let pid = unsafe { sys::syscall(SYS_FORK, [0; 6]) };
     if pid == 0 {
@@ -516,7 +540,7 @@ fn start_collector() -> Option<(i32, u32)> {
                 [
                     path.as_ptr() as usize,
                     args.as_ptr() as usize,
-                    environ as usize,
+                    variables.as_ptr() as usize,
                     0,
                     0,
                     0,
