@@ -40,7 +40,7 @@ struct Drawn {
 fn draw(number: u64) -> Drawn {
     let mut dice = Dice(number);
     let mut text = String::from(
-        "#include \"start.h\"\nvolatile long sink, zero;\n#define put(T, x) (*(volatile T *)&x = 1)\n",
+        "#include \"start.h\"\n#include <string.h>\nvolatile long sink, zero;\n#define put(T, x) (*(volatile T *)&x = 1)\n",
     );
     let mut calls = String::new();
     let mut other = Vec::new();
@@ -67,7 +67,7 @@ fn draw(number: u64) -> Drawn {
         let guard = if counts { "if (from < to) " } else { "" };
         let (one, part) = (dice.roll(90) as i64, dice.roll(5) as i64);
         let some = |i: &&i64| *i % 5 == part;
-        let (body, touched): (String, BTreeSet<i64>) = match dice.roll(8) {
+        let (body, touched): (String, BTreeSet<i64>) = match dice.roll(11) {
             0 => ("of[i] = (T)i;".into(), around(&turns, &[0])),
             1 => ("all += (long)of[i];".into(), around(&turns, &[0])),
             2 => ("of[i]++;".into(), around(&turns, &[0])),
@@ -90,7 +90,19 @@ fn draw(number: u64) -> Drawn {
                     .chain(turns.iter().copied())
                     .collect(),
             ),
-            // Turns that overlap.
+            // Copies and fills of few bytes, in turns that overlap.
+            7 => (
+                "memmove(of + i, of + i + 1, 3 * sizeof *of);".into(),
+                around(&turns, &[0, 1, 2, 3]),
+            ),
+            8 => (
+                "memset(of + i, 1, 3 * sizeof *of);".into(),
+                around(&turns, &[0, 1, 2]),
+            ),
+            9 => (
+                "{ struct few { T of[3]; } few; memcpy(&few, of + i, sizeof few); few.of[1]++; memcpy(of + i + 2, &few, sizeof few); }".into(),
+                around(&turns, &[0, 1, 2, 3, 4]),
+            ),
             _ => (
                 "{ T four[4]; __builtin_memcpy(four, of + i, sizeof four); all += (long)(four[0] + four[1] + four[2] + four[3]); }".into(),
                 around(&turns, &[0, 1, 2, 3]),
@@ -110,7 +122,8 @@ fn draw(number: u64) -> Drawn {
         let _ = writeln!(text, "_Alignas(16) {kind} data{k}[{}];", ELEMENTS + 8);
         let body = body
             .replace("(T)", &format!("({kind})"))
-            .replace("T four", &format!("{kind} four"));
+            .replace("T four", &format!("{kind} four"))
+            .replace("T of[", &format!("{kind} of["));
         let _ = writeln!(
             text,
             "__attribute__((noinline)) static void loop{k}({kind} *of, long from, long to) {{ \

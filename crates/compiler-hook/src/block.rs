@@ -79,7 +79,7 @@ impl<'a> Block<'a> {
     }
 
     /// Is the value the place of something in something else?
-    unsafe fn is_place(&self, value: Handle) -> bool {
+    pub unsafe fn is_place(&self, value: Handle) -> bool {
         let llvm = self.llvm;
         // SAFETY: a value of the function.
         unsafe {

@@ -45,9 +45,8 @@ pub enum Called {
 
 fn called(name: &[u8]) -> Called {
     if name.starts_with(b"llvm.") {
-        // Copies are hooks of their own, and what ends a step or a turn has no such name but these.
-        let other: [&[u8]; 5] = [
-            b"llvm.mem",
+        // What ends a step or a turn has no such name but these. Copies have hooks of their own before them.
+        let other: [&[u8]; 4] = [
             b"llvm.trap",
             b"llvm.eh.",
             b"llvm.coro.",
@@ -99,13 +98,9 @@ impl Block<'_> {
                 op::INVOKE | op::CALL_BRANCH => return Some(Called::Other),
                 _ => return None,
             }
-            let callee = (llvm.called)(instruction);
-            if (llvm.as_function)(callee).is_null() {
+            let Some(name) = self.callee(instruction) else {
                 return Some(Called::Other);
-            }
-            let mut length = 0;
-            let name = (llvm.name_of)(callee, &mut length);
-            let name = core::slice::from_raw_parts(name.cast(), length);
+            };
             let ranges: [&[u8]; 2] = [b"__tsan_read_range", b"__tsan_write_range"];
             if name.starts_with(b"__tsan_atomic") && name.ends_with(b"_load") {
                 // Without an order nothing is learned by it.
@@ -121,6 +116,24 @@ impl Block<'_> {
                     _ => Called::Other,
                 },
             })
+        }
+    }
+
+    /// The name of the function that an instruction calls, if it is known.
+    pub unsafe fn callee(&self, instruction: Handle) -> Option<&[u8]> {
+        let llvm = self.llvm;
+        // SAFETY: an instruction of the function; names live as long as it.
+        unsafe {
+            if (llvm.opcode)(instruction) != op::CALL {
+                return None;
+            }
+            let callee = (llvm.called)(instruction);
+            if (llvm.as_function)(callee).is_null() {
+                return None;
+            }
+            let mut length = 0;
+            let name = (llvm.name_of)(callee, &mut length);
+            Some(core::slice::from_raw_parts(name.cast(), length))
         }
     }
 

@@ -26,6 +26,7 @@ pub unsafe fn improve(body: Handle) -> Option<()> {
         if !has(WANTED) || LEFT_ALONE.iter().any(|name| has(name)) {
             return None;
         }
+        each_block(llvm, body, |block| block.open_copies());
         each_block(llvm, body, |block| block.see_wide());
         each_block(llvm, body, |block| {
             if block.starts_path() {

@@ -106,6 +106,7 @@ macro_rules! llvm {
 }
 
 mod block;
+mod copies;
 mod graph;
 mod hooks;
 mod improve;

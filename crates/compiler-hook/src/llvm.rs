@@ -68,6 +68,7 @@ interface! {
     as_instruction = LLVMIsAInstruction(Handle) -> Handle;
     as_number = LLVMIsAConstantInt(Handle) -> Handle;
     as_function = LLVMIsAFunction(Handle) -> Handle;
+    as_variable = LLVMIsAAllocaInst(Handle) -> Handle;
     successors = LLVMGetNumSuccessors(Handle) -> c_uint;
     successor = LLVMGetSuccessor(Handle, c_uint) -> Handle;
     condition = LLVMGetCondition(Handle) -> Handle;
@@ -126,6 +127,10 @@ interface! {
     build_alloca = LLVMBuildAlloca(Handle, Handle, *const c_char) -> Handle;
     build_load = LLVMBuildLoad2(Handle, Handle, Handle, *const c_char) -> Handle;
     build_store = LLVMBuildStore(Handle, Handle, Handle) -> Handle;
+    build_narrower = LLVMBuildTrunc(Handle, Handle, Handle, *const c_char) -> Handle;
+    build_copy = LLVMBuildMemCpy(Handle, Handle, c_uint, Handle, c_uint, Handle) -> Handle;
+    build_move = LLVMBuildMemMove(Handle, Handle, c_uint, Handle, c_uint, Handle) -> Handle;
+    build_fill = LLVMBuildMemSet(Handle, Handle, Handle, Handle, c_uint) -> Handle;
     build_branch = LLVMBuildBr(Handle, Handle) -> Handle;
     build_branch_if = LLVMBuildCondBr(Handle, Handle, Handle, Handle) -> Handle;
     as_shuffle = LLVMIsAShuffleVectorInst(Handle) -> Handle;

@@ -27,8 +27,8 @@ mod told;
 
 use self::told::Told;
 
-/// Places that are farther apart than this many bytes are better looked at together with what lies around them: in one call
-/// with their neighbours, and alone.
+/// Places that are farther apart than this many bytes are better looked at together with what lies around them: in calls
+/// for all of their neighbours, and alone.
 const FARTHEST: i64 = 256;
 const FARTHEST_ALONE: i64 = 16;
 
@@ -159,14 +159,14 @@ impl<'a> Loop<'a> {
                     }
                     continue;
                 }
-                // Those of the same line that stand beside each other in each turn.
+                // Those that stand beside each other in each turn, and those of the same line among them.
                 let line = (llvm.line_of)(hook.call);
-                let alike = |other: &Hook| {
+                let near = |other: &Hook| {
                     other.root == hook.root
                         && other.stride == hook.stride
                         && other.writes == hook.writes
-                        && (llvm.line_of)(other.call) == line
                 };
+                let alike = |other: &Hook| near(other) && (llvm.line_of)(other.call) == line;
                 match whole(hooks.iter().filter(|other| alike(other)), hook.stride) {
                     Some(from) => {
                         for (j, other) in hooks.iter().enumerate() {
@@ -176,7 +176,9 @@ impl<'a> Loop<'a> {
                     }
                     None => {
                         done[i] = true;
-                        kept[i] = hook.stride.abs() > FARTHEST_ALONE;
+                        kept[i] = hook.stride.abs() > FARTHEST_ALONE
+                            && whole(hooks.iter().filter(|other| near(other)), hook.stride)
+                                .is_none();
                         if !kept[i] {
                             told.strided(&hook);
                         }
