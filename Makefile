@@ -92,12 +92,12 @@ ui-rust: tests-build ## the Rust programs in tests/rust, right and racy, under c
 	$(TESTING) DEADHEAT_BIN=$(abspath $(TARGET)/debug/deadheat) cargo test --workspace --locked --test ui_rust --test ui_cargo
 
 self-check: tests-build ## Deadheat's own tests with threads, under cargo deadheat
-	$(TESTING) $(CHECKED) test --locked -p deadheat-rust -p deadheat-pipeline -p deadheat-gpu --lib --test engine
+	$(TESTING) $(CHECKED) test --locked -p deadheat-rust -p deadheat-pipeline -p deadheat-gpu --lib --test engine --test stacks
 	$(TESTING) $(CHECKED) test --locked -p deadheat-runtime --lib -- sync:: sync_places:: handover no_race_is_lost collection_keep forgetting_a_part
 	mkdir -p $(PARTS)
 	cp -p $(TARGET)/runtime/plain/release/libdeadheat_rt.a $(TARGET)/runtime/plain/release/libdeadheat_rt.so $(TARGET)/runtime/hook/release/libdeadheat_compiler.so $(PARTS)
 	cp -p $(TARGET)/runtime/wrap/release/libdeadheat_rt.a $(PARTS)/libdeadheat_rt_wrap.a
-	$(TESTING) DEADHEAT_RUNTIME_DIR=$(PARTS) $(CHECKED) test --locked -p deadheat-cli --no-default-features --lib --test check_command --test compile
+	$(TESTING) DEADHEAT_RUNTIME_DIR=$(PARTS) $(CHECKED) test --locked -p deadheat-cli --no-default-features --tests
 
 docs: build ## write the pages that are made from the code
 	$(DEADHEAT) options-page > docs/options.md
