@@ -38,16 +38,18 @@ pub fn plan(compiler: &Compiler, args: &[OsString], runtime: &dyn Runtime) -> Re
     if line.instrument && line.output != Output::Answer {
         instrument(compiler.family, &line, runtime, &mut out);
     }
-    finish(line, args, out, runtime)
+    finish(Some(compiler.family), line, args, out, runtime)
 }
 
 /// The same for a command line that only links.
 pub fn link_plan(args: &[OsString], runtime: &dyn Runtime) -> Result<Plan> {
     let line = classify(args)?;
-    finish(line, args, Vec::new(), runtime)
+    finish(None, line, args, Vec::new(), runtime)
 }
 
+/// `family` is that of the compiler, for a command line that compiles.
 fn finish(
+    family: Option<Family>,
     line: CommandLine,
     args: &[OsString],
     mut out: Vec<OsString>,
@@ -62,7 +64,7 @@ fn finish(
     if line.instrument && matches!(line.output, Output::Executable | Output::StaticExecutable) {
         link(line.output, runtime, &mut out);
     }
-    let after = behind(&line);
+    let after = behind(family, &line);
     let end = line
         .args
         .iter()
@@ -188,8 +190,12 @@ fn link(output: Output, runtime: &dyn Runtime, out: &mut Vec<OsString>) {
 }
 
 /// What has to stand behind the user's own arguments.
-fn behind(line: &CommandLine) -> Vec<&'static str> {
+fn behind(family: Option<Family>, line: &CommandLine) -> Vec<&'static str> {
     let mut out = Vec::new();
+    if family == Some(Family::Gcc) && line.instrument {
+        // Headers that check sizes spell copies as gcc's own functions, whose code in line is not instrumented.
+        out.push("-Wp,-U_FORTIFY_SOURCE");
+    }
     match line.output {
         Output::SharedLibrary if line.instrument && line.refuses_undefined => {
             out.push("-Wl,-z,undefs")
