@@ -92,7 +92,7 @@ ui-rust: tests-build ## the Rust programs in tests/rust, right and racy, under c
 	$(TESTING) DEADHEAT_BIN=$(abspath $(TARGET)/debug/deadheat) cargo test --workspace --locked --test ui_rust --test ui_cargo
 
 self-check: tests-build ## Deadheat's own tests with threads, under cargo deadheat
-	$(TESTING) $(CHECKED) test --locked -p deadheat-rust -p deadheat-pipeline -p deadheat-gpu --lib --test engine --test stacks
+	$(TESTING) $(CHECKED) test --locked -p deadheat-rust -p deadheat-pipeline -p deadheat-gpu --lib --test agree --test checkers --test engine --test stacks
 	$(TESTING) $(CHECKED) test --locked -p deadheat-runtime --lib -- sync:: sync_places:: handover no_race_is_lost collection_keep forgetting_a_part
 	mkdir -p $(PARTS)
 	cp -p $(TARGET)/runtime/plain/release/libdeadheat_rt.a $(TARGET)/runtime/plain/release/libdeadheat_rt.so $(TARGET)/runtime/hook/release/libdeadheat_compiler.so $(PARTS)

@@ -1,6 +1,8 @@
 //! The engine against the naive detector on random traces: the same racing bytes, for every detector, any number of
 //! checkers, any portions in which the streams come.
 
+mod traces;
+
 use std::collections::BTreeSet;
 
 use deadheat_detect::naive::Naive;
@@ -15,6 +17,7 @@ use deadheat_trace::wire::{
     Decoder, Memory, Next, Source, Touch, Turns, access_of, touch_of, turns, words_of,
 };
 use deadheat_trace::{Action, Addr, Event, Range, Shape, Site, Trace, generate};
+use traces::drawn;
 
 /// All racing bytes that shards see, by detector; found without the limits of what is told.
 fn racing(
@@ -132,7 +135,9 @@ fn merged(trace: &Trace) -> Trace {
     Trace { events }
 }
 
+/// How many of a thousand programs race.
 fn sweep(shape: &Shape, seeds: u64) -> u64 {
+    let seeds = drawn(seeds);
     let racy = (0..seeds)
         .filter(|&seed| {
             let trace = generate(seed, shape);
@@ -232,7 +237,7 @@ fn told_at_once(trace: &Trace) -> Memory {
 fn programs_of_loops() {
     let mut rng = Rng::new(5);
     let mut racy = 0;
-    for seed in 0..700 {
+    for seed in 0..drawn(700) {
         let shape = match seed % 3 {
             0 => Shape::large(),
             1 => Shape::atomics(),
@@ -243,10 +248,10 @@ fn programs_of_loops() {
         }
         let trace = with_loops(&generate(seed, &shape), &mut rng);
         let name = format!("loops of seed {seed}");
-        racy += u32::from(compare(&name, &trace, told_at_once));
+        racy += u64::from(compare(&name, &trace, told_at_once));
         compare(&name, &trace, Memory::of);
     }
-    assert!(racy > 200, "{racy} race");
+    assert!(racy > drawn(200), "{racy} race");
 }
 
 /// Accesses of whole pages of the fast detector's memory, and of parts of them.
@@ -254,7 +259,7 @@ fn programs_of_loops() {
 fn programs_of_whole_pages() {
     let mut rng = Rng::new(8);
     let mut racy = 0;
-    for seed in 0..80 {
+    for seed in 0..drawn(80) {
         let mut trace = generate(seed, &Shape::small());
         for event in &mut trace.events {
             let Some((touch, range)) = touch_of(event.action) else {
@@ -278,7 +283,7 @@ fn programs_of_whole_pages() {
         let name = format!("pages of seed {seed}");
         racy += u64::from(compare(&name, &trace, Memory::of));
     }
-    assert!((20..80).contains(&racy), "{racy}");
+    assert!((drawn(20)..drawn(80)).contains(&racy), "{racy}");
 }
 
 #[test]
@@ -335,7 +340,7 @@ fn programs_of_strands_that_nobody_joins() {
     };
     shape.mix.spawn = 30;
     let (mut racy, mut detached) = (0, 0);
-    for seed in 0..400 {
+    for seed in 0..drawn(400) {
         let mut trace = generate(seed, &shape);
         let keep = rng.below(4);
         let (mut children, mut events) = (Vec::new(), Vec::new());
@@ -360,14 +365,14 @@ fn programs_of_strands_that_nobody_joins() {
             }
         }
         let trace = Trace { events };
-        racy += u32::from(compare(
+        racy += u64::from(compare(
             &format!("seed {seed}, detached"),
             &trace,
             Memory::of,
         ));
     }
     assert!(
-        racy > 200 && detached > 2000,
+        racy > drawn(200) && detached > drawn(2000),
         "{racy} race, {detached} detached"
     );
 }

@@ -1,12 +1,14 @@
 //! What is told does not depend on the number of checkers: not a byte of it, timelines and counts included.
 
 mod calls;
+mod traces;
 
 use calls::with_calls;
 use deadheat_pipeline::{Across, DetectorKind, Settings, check};
 use deadheat_trace::generate::Rng;
 use deadheat_trace::wire::{Memory, Next, Source, StackNode};
 use deadheat_trace::{Action, Addr, Event, Mutex, Range, Shape, Strand, Trace, generate};
+use traces::drawn;
 
 /// A source that often has nothing yet, so that batches are small.
 struct Halting {
@@ -72,16 +74,16 @@ fn judge(memory: &Memory, detectors: &[DetectorKind], checkers: usize) -> Vec<St
 }
 
 /// Compares all detectors, each alone and all together; how many lines with timelines there were.
-fn compare(name: &str, memory: &Memory) -> usize {
+fn compare(name: &str, memory: &Memory) -> u64 {
     let mut choices = vec![DetectorKind::ALL.to_vec()];
     choices.extend(DetectorKind::ALL.map(|kind| vec![kind]));
-    let mut drawn = 0;
+    let mut timelines = 0;
     for detectors in choices {
         let one = judge(memory, &detectors, 1);
-        drawn += one
+        timelines += one
             .iter()
             .filter(|line| line.contains("\"stack\"") && line.contains("finding"))
-            .count();
+            .count() as u64;
         for checkers in 2..=4 {
             let several = judge(memory, &detectors, checkers);
             let name = format!("{name}, {detectors:?}, {checkers} checkers");
@@ -91,14 +93,14 @@ fn compare(name: &str, memory: &Memory) -> usize {
             assert_eq!(one.len(), several.len(), "{name}");
         }
     }
-    drawn
+    timelines
 }
 
 #[test]
 fn random_programs() {
     let mut rng = Rng::new(2);
-    let mut drawn = 0;
-    for seed in 0..120 {
+    let mut timelines = 0;
+    for seed in 0..drawn(120) {
         let shape = match seed % 4 {
             0 => Shape::small(),
             1 => Shape::atomics(),
@@ -107,9 +109,9 @@ fn random_programs() {
         let trace = spread(generate(seed, &shape));
         let mut memory = with_calls(&trace, &mut rng);
         memory.portion = [4, 0][seed as usize % 2];
-        drawn += compare(&format!("seed {seed}"), &memory);
+        timelines += compare(&format!("seed {seed}"), &memory);
     }
-    assert!(drawn > 1000, "{drawn} timelines");
+    assert!(timelines > drawn(1000), "{timelines} timelines");
 }
 
 /// Threads that race and go on locking, more often than is remembered, and thousands that end in between: what is drawn must
@@ -125,7 +127,7 @@ fn much_happens_after_a_race() {
     let mut child = 3;
     add(0, Action::Fork(Strand(1)));
     add(0, Action::Fork(Strand(2)));
-    for round in 0..120 {
+    for round in 0..drawn(120) as u32 {
         for _ in 0..rng.below(400) {
             let strand = 1 + rng.below(2) as u32;
             let mutex = Mutex(u64::from(strand));
@@ -151,5 +153,5 @@ fn much_happens_after_a_race() {
     }
     let mut memory = with_calls(&trace, &mut rng);
     memory.portion = 0;
-    assert!(compare("much", &memory) > 100);
+    assert!(compare("much", &memory) > drawn(100));
 }

@@ -1,12 +1,15 @@
 //! The engine as a whole: what it tells does not depend on the number of checkers, its memory stays bounded, frames alone
 //! miss only what crosses them, and streams that are cut or damaged end in an answer.
 
+mod traces;
+
 use deadheat_pipeline::{Across, DetectorKind, Settings, Summary, check};
 use deadheat_trace::generate::Rng;
 use deadheat_trace::wire::{
     Act, Item, Memory, MemoryKind, Next, Source, StackNode, Touch, Touched, Writer, touch_of,
 };
 use deadheat_trace::{Action, Addr, Event, Mutex, Range, Shape, Site, Strand, Trace, generate};
+use traces::drawn;
 
 fn judge(mut memory: Memory, settings: &Settings) -> (Summary, Vec<String>) {
     let mut lines = Vec::new();
@@ -27,11 +30,11 @@ fn all(checkers: usize) -> Settings {
 #[test]
 fn what_is_told_does_not_depend_on_the_checkers() {
     let mut told = 0;
-    for seed in 0..60 {
+    for seed in 0..drawn(60) {
         let trace = generate(seed, &Shape::large());
         let (summary, lines) = judge(Memory::of(&trace), &all(1));
         assert_eq!(summary.disagreements, 0);
-        told += summary.findings;
+        told += summary.findings as u64;
         for checkers in [2, 5] {
             let mut memory = Memory::of(&trace);
             memory.portion = 3;
@@ -39,7 +42,7 @@ fn what_is_told_does_not_depend_on_the_checkers() {
             assert_eq!(lines, others, "seed {seed} with {checkers} checkers");
         }
     }
-    assert!(told > 100);
+    assert!(told > drawn(100));
 }
 
 /// Accesses become several of few places in the code, two by two, each going on where its last one ended, across the parts of
@@ -80,7 +83,7 @@ fn of_few_places(trace: &Trace, rng: &mut Rng) -> Trace {
 fn ranges_are_told_as_accesses_one_by_one() {
     let mut rng = Rng::new(3);
     let (mut told, mut again) = (0, 0);
-    for seed in 0..60 {
+    for seed in 0..drawn(60) {
         let shape = match seed % 2 {
             0 => Shape::large(),
             _ => Shape::small(),
@@ -95,8 +98,8 @@ fn ranges_are_told_as_accesses_one_by_one() {
                 ..Settings::default()
             };
             let (summary, lines) = judge(Memory::of(&trace), &settings(1));
-            told += summary.findings;
-            again += lines.iter().filter(|line| line.contains("again")).count();
+            told += summary.findings as u64;
+            again += lines.iter().filter(|line| line.contains("again")).count() as u64;
             for checkers in [2, 4] {
                 let mut memory = Memory::of(&trace);
                 memory.portion = 7;
@@ -109,7 +112,10 @@ fn ranges_are_told_as_accesses_one_by_one() {
             }
         }
     }
-    assert!(told > 100 && again > 100, "{told} told, {again} again");
+    assert!(
+        told > drawn(100) && again > drawn(100),
+        "{told} told, {again} again"
+    );
 }
 
 fn text(trace: &str) -> Memory {
@@ -209,7 +215,7 @@ impl Maker {
 #[test]
 fn what_everybody_knows_is_forgotten() {
     let mut maker = Maker::default();
-    let count = 20_000u64;
+    let count = drawn(20_000);
     for n in 1..=count {
         let strand = n as u32;
         maker.act(0, Action::Fork(Strand(strand)));
@@ -240,7 +246,7 @@ fn what_everybody_knows_is_forgotten() {
 #[test]
 fn threads_that_nobody_joins_are_forgotten() {
     let mut maker = Maker::default();
-    let count = 20_000u64;
+    let count = drawn(20_000);
     for n in 1..=count {
         let strand = n as u32;
         maker.act(0, Action::Fork(Strand(strand)));
@@ -324,7 +330,7 @@ fn frames_alone_miss_what_crosses_them_and_say_so() {
         let (carried, _) = judge(apart(5000), &all(checkers));
         assert_eq!(carried.findings, 1);
     }
-    for seed in 0..40 {
+    for seed in 0..drawn(40) {
         let trace = generate(seed, &Shape::disciplined());
         let (summary, _) = judge(Memory::of(&trace), &alone(2));
         assert_eq!(summary.findings, 0, "seed {seed}");
@@ -350,7 +356,7 @@ fn changed(trace: &Trace, mut change: impl FnMut(&mut Vec<u64>)) -> Memory {
 fn streams_that_are_cut_are_checked_as_far_as_they_go() {
     let mut rng = Rng::new(5);
     let mut found = 0;
-    for seed in 0..200 {
+    for seed in 0..drawn(200) {
         let trace = generate(seed, &Shape::small());
         let cut = changed(&trace, |words| {
             words.truncate(rng.below(words.len() as u64 + 1) as usize);
@@ -366,7 +372,7 @@ fn streams_that_are_cut_are_checked_as_far_as_they_go() {
 fn damaged_streams_end_in_an_answer() {
     let mut rng = Rng::new(7);
     let mut damaged = 0;
-    for seed in 0..60 {
+    for seed in 0..drawn(60) {
         let trace = generate(seed, &Shape::small());
         let memory = changed(&trace, |words| {
             for _ in 0..1 + words.len() / 8 {
@@ -381,5 +387,5 @@ fn damaged_streams_end_in_an_answer() {
         let (summary, _) = judge(memory, &settings);
         damaged += u64::from(summary.damages != Default::default());
     }
-    assert!(damaged > 20, "{damaged}");
+    assert!(damaged > drawn(20), "{damaged}");
 }

@@ -1,6 +1,7 @@
 //! Call stacks that nobody needs any more are forgotten, and nobody can tell: against a twin that forgets none.
 
 mod calls;
+mod traces;
 
 use std::collections::HashMap;
 
@@ -11,6 +12,7 @@ use deadheat_trace::wire::{
     Memory, Next, Source, StackNode, StackSet, stack_of, with_stack, words_of,
 };
 use deadheat_trace::{Shape, Strand, generate};
+use traces::drawn;
 
 /// A program counter in no stack: whoever asks for what was forgotten finds it.
 const FORGOTTEN: u64 = 0xdead;
@@ -24,7 +26,7 @@ struct Pieces {
     numbers: HashMap<(StackNode, u64), StackNode>,
     rng: Rng,
     forgets: bool,
-    forgotten: usize,
+    forgotten: u64,
 }
 
 impl Pieces {
@@ -115,7 +117,7 @@ impl Source for Pieces {
 fn nobody_can_tell_that_stacks_were_forgotten() {
     let mut rng = Rng::new(1);
     let (mut told, mut again, mut forgotten) = (0, 0, 0);
-    for seed in 0..40 {
+    for seed in 0..drawn(40) {
         let shape = match seed % 4 {
             0 => Shape::small(),
             _ => Shape::large(),
@@ -144,8 +146,8 @@ fn nobody_can_tell_that_stacks_were_forgotten() {
             };
             for checkers in [1, 3] {
                 let (lines, findings, _) = judge(checkers, false);
-                told += findings;
-                again += lines.iter().filter(|line| line.contains("again")).count();
+                told += findings as u64;
+                again += lines.iter().filter(|line| line.contains("again")).count() as u64;
                 let (others, _, count) = judge(checkers, true);
                 forgotten += count;
                 let name = format!("seed {seed}, {detectors:?}, {across:?}, {checkers} checkers");
@@ -156,6 +158,9 @@ fn nobody_can_tell_that_stacks_were_forgotten() {
             }
         }
     }
-    assert!(told > 500 && again > 50, "{told} told, {again} again");
-    assert!(forgotten > 10_000, "{forgotten} forgotten");
+    assert!(
+        told > drawn(500) && again > drawn(50),
+        "{told} told, {again} again"
+    );
+    assert!(forgotten > drawn(10_000), "{forgotten} forgotten");
 }
