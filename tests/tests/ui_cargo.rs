@@ -3,11 +3,14 @@
 //!     DEADHEAT_BIN=path/to/deadheat cargo test -p deadheat-tests --test ui_cargo
 #![forbid(unsafe_code)]
 
+#[path = "ui_cargo/configuration.rs"]
+mod configuration;
 #[path = "ui_cargo/standard.rs"]
 mod standard;
 
 use deadheat_tests::process::{self, Outcome};
 use libtest_mimic::{Arguments, Failed, Trial};
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -40,17 +43,31 @@ fn main() -> ExitCode {
         );
         return ExitCode::from(2);
     };
-    let tests: [(&str, Test); 20] = [
+    let tests: &[(&'static str, Test)] = &[
         (
             "tests and examples in documentation",
             tests_and_documentation,
         ),
+        ("each test in a process of its own", nextest),
         ("a profile with LTO, panic=abort and strip", hard_profile),
         ("a profile with line tables only", line_tables),
-        ("flags of the user are kept", flags),
+        ("flags of the user are kept", configuration::flags),
         (
             "flags, linker and runner of a target are kept",
-            target_flags,
+            configuration::target_flags,
+        ),
+        ("the folder of the configuration", configuration::target_dir),
+        (
+            "several targets in the configuration",
+            configuration::several_targets,
+        ),
+        (
+            "the C compiler of the configuration",
+            configuration::c_compiler,
+        ),
+        (
+            "a linker alone, of the configuration",
+            configuration::only_a_linker,
         ),
         (
             "build scripts and procedural macros stay as they are",
@@ -59,9 +76,13 @@ fn main() -> ExitCode {
         ("an allocator of the program's own", own_allocator),
         ("a static C library", static_library),
         ("no project", no_project),
+        ("a manifest with a mistake", configuration::mistake),
+        ("a toolchain after the name", configuration::late_toolchain),
+        ("another toolchain", standard::nightly),
         ("no C compiler", no_compiler),
         ("no cache", standard::no_cache),
         ("a cache that cannot be written", standard::shared_cache),
+        ("a cache on a full disk", standard::full_disk),
         ("one process is one", one_process),
         ("another processor or C library", other_target),
         ("a program that does not compile", broken),
@@ -74,7 +95,7 @@ fn main() -> ExitCode {
         ),
         ("a standard library without bitcode", standard::no_bitcode),
     ];
-    let trials = tests.into_iter().map(|(name, test)| {
+    let trials = tests.iter().map(|&(name, test)| {
         let deadheat = deadheat.clone();
         Trial::test(name, move || test(&Project::new(&deadheat, name)?))
     });
@@ -138,6 +159,50 @@ impl Project {
         command
     }
 
+    /// The same with nothing but cargo and rustc on the `PATH`.
+    fn command_without_compiler(&self, args: &[&str]) -> Result<Command, Failed> {
+        let bin = self.dir.join("bin");
+        fs::create_dir(&bin)?;
+        // Without rustup's proxies: they find the toolchain by the PATH.
+        for name in ["cargo", "rustc"] {
+            let found = Command::new("rustup").args(["which", name]).output()?;
+            let path = String::from_utf8_lossy(&found.stdout).trim().to_owned();
+            std::os::unix::fs::symlink(path, bin.join(name))?;
+        }
+        let mut command = self.command(args);
+        command.env("PATH", &bin).env_remove("CARGO");
+        Ok(command)
+    }
+
+    /// A script that can be started.
+    fn script(&self, name: &str, text: &str) -> Result<PathBuf, Failed> {
+        self.write(name, &format!("#!/bin/sh\n{text}\n"))?;
+        let path = self.dir.join(name);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+        Ok(path)
+    }
+
+    /// Another program, started where and with the variables that a command has.
+    fn instead(&self, program: impl AsRef<OsStr>, command: &Command) -> Command {
+        let mut other = Command::new(program);
+        other.current_dir(&self.dir);
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => other.env(name, value),
+                None => other.env_remove(name),
+            };
+        }
+        other
+    }
+
+    /// A command as the last words of another.
+    fn behind(&self, words: &[&str], command: &Command) -> Command {
+        let mut other = self.instead(words[0], command);
+        other.args(&words[1..]).arg(command.get_program());
+        other.args(command.get_args());
+        other
+    }
+
     fn run(&self, command: Command) -> Result<Outcome, Failed> {
         Ok(process::run(
             command,
@@ -188,6 +253,27 @@ fn tests_and_documentation(project: &Project) -> Result<(), Failed> {
     )
 }
 
+fn nextest(project: &Project) -> Result<(), Failed> {
+    if !Command::new("cargo-nextest")
+        .arg("--version")
+        .output()
+        .is_ok_and(|answer| answer.status.success())
+    {
+        eprintln!("cargo-nextest is not installed here, so it is left out.");
+        return Ok(());
+    }
+    project.manifest("")?.write(
+        "src/lib.rs",
+        &format!("{RACY}#[test]\nfn fine() {{}}\n#[test]\nfn shares() {{ race() }}\n"),
+    )?;
+    let ended = project.run(project.command(&["nextest", "run"]))?;
+    expect(
+        &ended,
+        1,
+        &["2 passed", "small::touch", "(small::shares)", "1 data race"],
+    )
+}
+
 fn hard_profile(project: &Project) -> Result<(), Failed> {
     project
         .manifest("[profile.release]\nlto = \"fat\"\npanic = \"abort\"\nstrip = true\nsplit-debuginfo = \"packed\"\ncodegen-units = 1\n")?
@@ -223,53 +309,6 @@ fn main() {
         .write("src/main.rs", inner)?;
     let ended = project.run(project.command(&["run"]))?;
     expect(&ended, 1, &["small::inner::touch", "src/main.rs:3"])
-}
-
-fn flags(project: &Project) -> Result<(), Failed> {
-    let main = "#[cfg(not(all(from_build, deadheat)))]\ncompile_error!(\"flags were lost\");\nfn main() { println!(\"kept\") }\n";
-    project
-        .manifest("[features]\nextra = []\n")?
-        .write("src/main.rs", main)?;
-    project.write(
-        ".cargo/config.toml",
-        "[build]\nrustflags = [\"--cfg\", \"from_build\", \"-Aunexpected_cfgs\"]\n",
-    )?;
-    expect(
-        &project.run(project.command(&["run", "--features", "extra"]))?,
-        0,
-        &["kept", "nothing found"],
-    )?;
-    // The variable beats the file, as it does without Deadheat.
-    let main = "#[cfg(any(not(from_variable), from_build))]\ncompile_error!(\"flags were lost\");\nfn main() { println!(\"kept\") }\n";
-    project.write("src/main.rs", main)?;
-    let mut command = project.command(&["run"]);
-    command.env("RUSTFLAGS", "--cfg from_variable -Aunexpected_cfgs");
-    expect(&project.run(command)?, 0, &["kept", "nothing found"])
-}
-
-fn target_flags(project: &Project) -> Result<(), Failed> {
-    let main = "#[cfg(not(all(by_kind, by_name)))]\ncompile_error!(\"flags were lost\");\n\
-                fn main() { println!(\"{:?}\", std::env::var(\"STARTED_BY\")) }\n";
-    let linker = "#!/bin/sh\necho linked >>\"$(dirname \"$0\")/links\"\nexec cc \"$@\"\n";
-    project
-        .manifest("")?
-        .write("src/main.rs", main)?
-        .write("own-linker", linker)?;
-    let linker = project.dir.join("own-linker");
-    fs::set_permissions(&linker, fs::Permissions::from_mode(0o755))?;
-    let config = format!(
-        "[target.'cfg(unix)']\nrustflags = [\"--cfg\", \"by_kind\", \"-Aunexpected_cfgs\"]\n\
-         [target.{TRIPLE}]\nrustflags = [\"--cfg\", \"by_name\"]\nlinker = {:?}\n\
-         runner = [\"env\", \"STARTED_BY=runner\"]\n",
-        linker.display().to_string()
-    );
-    project.write(".cargo/config.toml", &config)?;
-    let ended = project.run(project.command(&["run"]))?;
-    expect(&ended, 0, &["Ok(\"runner\")", "nothing found"])?;
-    if !project.dir.join("links").exists() {
-        return Err("the linker of the configuration was not used".into());
-    }
-    Ok(())
 }
 
 fn host_code(project: &Project) -> Result<(), Failed> {
@@ -381,18 +420,8 @@ fn no_compiler(project: &Project) -> Result<(), Failed> {
     project
         .manifest("")?
         .write("src/main.rs", "fn main() {}\n")?;
-    let bin = project.dir.join("bin");
-    fs::create_dir(&bin)?;
-    let mut command = project.command(&["run"]);
-    // Without rustup's proxies: they find the toolchain by the PATH.
-    for name in ["cargo", "rustc"] {
-        let found = Command::new("rustup").args(["which", name]).output()?;
-        let path = String::from_utf8_lossy(&found.stdout).trim().to_owned();
-        std::os::unix::fs::symlink(path, bin.join(name))?;
-    }
-    command.env("PATH", &bin).env_remove("CARGO");
     expect(
-        &project.run(command)?,
+        &project.run(project.command_without_compiler(&["run"])?)?,
         2,
         &["no C compiler is on the PATH", "apt-get install gcc"],
     )
@@ -433,17 +462,9 @@ fn as_cargo_starts_it(project: &Project) -> Result<(), Failed> {
     project
         .manifest("")?
         .write("src/main.rs", "fn main() { println!(\"ran\") }\n")?;
-    let command = project.command(&[]);
-    let mut cargo = Command::new(project.deadheat.with_file_name("cargo-deadheat"));
-    cargo
-        .args(["deadheat", "run", "--quiet"])
-        .current_dir(&project.dir);
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => cargo.env(name, value),
-            None => cargo.env_remove(name),
-        };
-    }
+    let own = project.deadheat.with_file_name("cargo-deadheat");
+    let mut cargo = project.instead(own, &project.command(&[]));
+    cargo.args(["deadheat", "run", "--quiet"]);
     expect(&project.run(cargo)?, 0, &["ran", "nothing found"])
 }
 

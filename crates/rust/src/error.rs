@@ -1,6 +1,7 @@
 //! What went wrong, and what to type next.
 
 use std::fmt;
+use std::io::ErrorKind;
 
 /// A failure that a person has to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +30,13 @@ impl Error {
 
     /// A failure of the file system at some path.
     pub fn at(path: &std::path::Path, what: &str, error: &std::io::Error) -> Self {
-        Self::new(format!("cannot {what} {}: {error}", path.display()))
+        let failed = Self::new(format!("cannot {what} {}: {error}", path.display()));
+        match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                failed.next("make room there, or set XDG_CACHE_HOME to a folder on another disk")
+            }
+            _ => failed,
+        }
     }
 }
 

@@ -5,23 +5,24 @@
 //! rustc's version and of this crate's source, so it never needs to be checked for age, and cargo's own idea of what is
 //! fresh can be built on the name.
 //!
-//! It is made in a folder beside and then renamed, under a lock: two first runs at once make it once, and one that is
-//! killed leaves nothing but a folder that the next run removes.
+//! It is made ([`build`]) in a folder beside and then renamed, under a lock ([`guard`]): two first runs at once make it once,
+//! and one that is killed leaves nothing but a folder that the next run removes.
+
+mod build;
+mod guard;
+
+pub use build::REFUSED;
+pub use guard::clean;
 
 use crate::error::{Error, Result};
 use crate::hash::Hash;
 use crate::rlib;
 use crate::shims;
 use crate::toolchain::Toolchain;
-use std::collections::VecDeque;
-use std::fs::{self, File};
-use std::io;
-use std::os::unix::fs::symlink;
-use std::os::unix::process::ExitStatusExt;
+use build::{End, build};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, mpsc};
-use std::thread;
 
 /// Libraries that are left as they are: what the compiler itself calls, and the unwinder.
 const AS_SHIPPED: [&str; 5] = [
@@ -31,11 +32,6 @@ const AS_SHIPPED: [&str; 5] = [
     "libpanic_unwind-",
     "libunwind-",
 ];
-
-/// The status with which a worker says that LLVM and the bitcode do not fit; why stands in its last line.
-pub const REFUSED: u8 = 3;
-
-const SIGABRT: i32 = 6;
 
 /// The file that is written last; it lists what could not be instrumented.
 const DONE: &str = "deadheat-std";
@@ -106,12 +102,11 @@ pub fn prepare(
     }
     let place = cache.join(folder);
     fs::create_dir_all(cache).map_err(|error| Error::at(cache, "make the folder", &error))?;
-    let lock = lock(&cache.join(format!("std-{name}.lock")), tell)?;
+    let lock = guard::lock(&cache.join(format!("std-{name}.lock")), tell)?;
     if let Some(found) = kept(&place, &name) {
         return Ok(found);
     }
-    remove_leftovers(cache, &format!("std-{name}.new"))?;
-    let new = cache.join(format!("std-{name}.new"));
+    let new = guard::fresh(cache, &name);
     let made = build(toolchain, target, &rlibs, &llvm.library, &new, worker, tell);
     if let Err(end) = made {
         let _ = fs::remove_dir_all(&new); // the first error is the one to tell
@@ -135,43 +130,6 @@ pub fn prepare(
             place.display()
         ))
     })
-}
-
-/// Removes all that was ever prepared below a cache; says how many sysroots there were.
-pub fn clean(cache: &Path) -> Result<usize> {
-    let entries = match fs::read_dir(cache) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-        Err(error) => return Err(Error::at(cache, "read", &error)),
-    };
-    let mut count = 0;
-    for path in entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| named(path, "std-"))
-    {
-        let gone = if path.is_dir() {
-            fs::remove_dir_all(&path)
-        } else {
-            fs::remove_file(&path)
-        };
-        gone.map_err(|error| Error::at(&path, "remove", &error))?;
-        count += usize::from(path.extension().is_none());
-    }
-    Ok(count)
-}
-
-/// Why there is no instrumented library.
-enum End {
-    /// There cannot be one.
-    Refused(String),
-    /// Something went wrong on the way.
-    Failed(Error),
-}
-
-impl From<Error> for End {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
 }
 
 /// The library as it is, with what can be followed of it from outside.
@@ -246,137 +204,12 @@ fn kept(place: &Path, name: &str) -> Option<Prepared> {
     })
 }
 
-fn lock(path: &Path, tell: &mut dyn FnMut(Progress)) -> Result<File> {
-    let file = File::options()
-        .create(true)
-        .append(true)
-        .open(path)
-        .map_err(|error| Error::at(path, "open", &error))?;
-    if file.try_lock().is_err() {
-        tell(Progress::Waiting);
-        file.lock()
-            .map_err(|error| Error::at(path, "lock", &error))?;
-    }
-    Ok(file)
-}
-
-fn remove_leftovers(cache: &Path, start: &str) -> Result<()> {
-    let entries = fs::read_dir(cache).map_err(|error| Error::at(cache, "read", &error))?;
-    for path in entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| named(path, start))
-    {
-        fs::remove_dir_all(&path).map_err(|error| Error::at(&path, "remove", &error))?;
-    }
-    Ok(())
-}
-
-fn build(
-    toolchain: &Toolchain,
-    target: &str,
-    rlibs: &[PathBuf],
-    llvm: &Path,
-    new: &Path,
-    worker: &(dyn Fn(&Path, &Path, &Path) -> Command + Sync),
-    tell: &mut dyn FnMut(Progress),
-) -> std::result::Result<(), End> {
-    let folder = new.join("lib/rustlib").join(target).join("lib");
-    mirror(
-        &toolchain.sysroot,
-        new,
-        &["lib", "rustlib", target, "lib"],
-        rlibs,
-    )?;
-    let size = |path: &Path| path.metadata().map_or(0, |meta| meta.len());
-    let total = rlibs.iter().map(|path| size(path)).sum();
-    let mut jobs: Vec<&PathBuf> = rlibs.iter().collect();
-    jobs.sort_by_key(|path| std::cmp::Reverse(size(path)));
-    let jobs = Mutex::new(VecDeque::from(jobs));
-    let (send, receive) = mpsc::channel();
-    let (jobs, folder) = (&jobs, &folder);
-    let mut done = 0;
-    let mut failure = None;
-    tell(Progress::Done(0, total));
-    thread::scope(|scope| {
-        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
-            let send = send.clone();
-            scope.spawn(move || {
-                while let Some(from) = jobs.lock().ok().and_then(|mut jobs| jobs.pop_front()) {
-                    let to = folder.join(from.file_name().unwrap_or_default());
-                    let end = work(worker(llvm, from, &to), from);
-                    let failed = end.is_err();
-                    if send.send((size(from), end)).is_err() || failed {
-                        break;
-                    }
-                }
-            });
-        }
-        drop(send);
-        for (bytes, end) in receive {
-            done += bytes;
-            tell(Progress::Done(done, total));
-            if let Err(error) = end {
-                failure.get_or_insert(error);
-                if let Ok(mut jobs) = jobs.lock() {
-                    jobs.clear();
-                }
-            }
-        }
-    });
-    match failure {
-        Some(end) => Err(end),
-        None => {
-            fs::write(new.join(DONE), "").map_err(|error| Error::at(new, "write to", &error).into())
-        }
-    }
-}
-
-fn work(mut command: Command, from: &Path) -> std::result::Result<(), End> {
-    let output = command.output().map_err(|error| {
-        Error::new(format!(
-            "cannot start the worker for {}: {error}",
-            from.display()
-        ))
-    })?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let last = said.trim().lines().last().unwrap_or_default();
-    // LLVM ends the process by itself when it meets something that it cannot bear.
-    if output.status.code() == Some(REFUSED.into()) || output.status.signal() == Some(SIGABRT) {
-        return Err(End::Refused(last.to_owned()));
-    }
-    Err(Error::new(format!(
-        "cannot instrument {} ({}): {last}",
-        from.display(),
-        output.status,
-    ))
-    .into())
-}
-
-/// Fills `copy` with links to what is in `real`, but for the files `without`. The folders along `path` are made anew,
-/// since something in the last of them differs.
-fn mirror(real: &Path, copy: &Path, path: &[&str], without: &[PathBuf]) -> Result<()> {
-    fs::create_dir_all(copy).map_err(|error| Error::at(copy, "make the folder", &error))?;
-    let entries = fs::read_dir(real).map_err(|error| Error::at(real, "read", &error))?;
-    for entry in entries {
-        let entry = entry.map_err(|error| Error::at(real, "read", &error))?;
-        let (from, to) = (entry.path(), copy.join(entry.file_name()));
-        match path.split_first() {
-            Some((next, rest)) if entry.file_name() == *next => mirror(&from, &to, rest, without)?,
-            _ if without.contains(&from) => {}
-            _ => symlink(&from, &to).map_err(|error| Error::at(&to, "make the link", &error))?,
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::archive::{self, Member};
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
 
     const TARGET: &str = "x86_64-unknown-linux-gnu";
     const LLVM: &str = "libLLVM.so.22-rust-1.0";
@@ -478,10 +311,10 @@ mod tests {
             &rlibs(&toolchain.libraries(TARGET)).expect("reads"),
         )
         .expect("has one");
-        fs::create_dir_all(cache.join(format!("std-{name}.new/lib"))).expect("a folder");
+        fs::create_dir_all(cache.join(format!("std-{name}.new-77/lib"))).expect("a folder");
         let made = prepare(&toolchain, TARGET, &cache, &[], &copy, &mut |_| ()).expect("prepares");
         assert_eq!(made.sysroot, Some(cache.join(format!("std-{name}"))));
-        assert!(!cache.join(format!("std-{name}.new")).exists());
+        assert!(!cache.join(format!("std-{name}.new-77")).exists());
         fs::remove_dir_all(&base).expect("cleans up");
     }
 
@@ -499,7 +332,7 @@ mod tests {
         let second =
             prepare(&toolchain, TARGET, &cache, &[], &copy, &mut |_| ()).expect("prepares");
         assert_ne!(first.name, second.name);
-        assert_eq!(clean(&cache).expect("cleans"), 2);
+        assert_eq!(clean(&cache, &mut |_| ()).expect("cleans"), 2);
         fs::remove_dir_all(&base).expect("cleans up");
     }
 
@@ -515,7 +348,11 @@ mod tests {
         let made = prepare(&toolchain, TARGET, &cache, &[], &refuse, &mut |_| ()).expect("goes on");
         assert_eq!(made.sysroot, None);
         assert!(made.unseen[0].contains("(too new)"), "{:?}", made.unseen);
-        assert_eq!(clean(&cache).expect("cleans"), 0, "nothing is left of it");
+        assert_eq!(
+            clean(&cache, &mut |_| ()).expect("cleans"),
+            0,
+            "nothing is left of it"
+        );
         fs::remove_dir_all(&base).expect("cleans up");
     }
 

@@ -26,10 +26,11 @@ pub struct Toolchain {
 }
 
 impl Toolchain {
-    /// Asks the compiler. `named` is what the user's configuration calls it, if it does.
-    pub fn find(named: Option<OsString>) -> Result<Self> {
-        let rustc = named
-            .or_else(|| env::var_os("RUSTC").filter(|name| !name.is_empty()))
+    /// Asks the compiler. `configured` is what the user's configuration calls it, if it does; `RUSTC` beats that.
+    pub fn find(configured: Option<OsString>) -> Result<Self> {
+        let rustc = env::var_os("RUSTC")
+            .filter(|name| !name.is_empty())
+            .or(configured)
             .unwrap_or_else(|| "rustc".into());
         let verbose = ask(&rustc, &["-vV"])?;
         let field = |name: &str| {

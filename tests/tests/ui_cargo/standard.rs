@@ -10,31 +10,27 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Neither cache can be written; a private folder below TMPDIR serves.
+/// Neither cache can be written; a private folder below TMPDIR serves. On a terminal a bar tells how far it is.
 pub fn no_cache(project: &Project) -> Result<(), Failed> {
     project
         .manifest("")?
         .write("src/main.rs", "fn main() { println!(\"ran\") }\n")?;
-    let temporary = project.dir.join("tmp");
-    fs::create_dir(&temporary)?;
-    let home = std::env::var_os("HOME")
-        .map(PathBuf::from)
-        .unwrap_or_default();
     let mut command = project.command(&["run"]);
-    for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
-        command.env(
-            name,
-            std::env::var_os(name).map_or_else(|| home.join(folder), PathBuf::from),
-        );
-    }
-    command
-        .env("XDG_CACHE_HOME", "/proc/none")
-        .env("HOME", "/proc/none")
-        .env("TMPDIR", &temporary);
+    homeless(project, &mut command)?;
+    command.env("XDG_CACHE_HOME", "/proc/none");
+    let terminal = "exec script --quiet --return --command \"$*\" /dev/null";
+    let command = project.behind(&["sh", "-c", terminal, "sh"], &command);
     expect(
         &project.run(command)?,
         0,
-        &["no cache folder can be written", "ran", "nothing found"],
+        &[
+            "no cache folder can be written",
+            "preparing the standard library of Rust",
+            "[                              ]   0 %\r",
+            "[##############################] 100 %\r\n",
+            "ran",
+            "nothing found",
+        ],
     )
 }
 
@@ -45,57 +41,137 @@ pub fn shared_cache(project: &Project) -> Result<(), Failed> {
         .write("src/main.rs", "fn main() { println!(\"ran\") }\n")?;
     let first = project.run(project.command(&["run"]))?;
     expect(&first, 0, &["ran", "nothing found"])?;
-    let command = project.command(&["run"]);
-    let cache = command
-        .get_envs()
-        .find_map(|(name, value)| (name == "XDG_CACHE_HOME").then_some(value)?)
-        .ok_or("the tests have a cache of their own")?
-        .to_owned();
     let elsewhere = project.dir.join("deadheat");
     fs::copy(&project.deadheat, &elsewhere)?;
-    let temporary = project.dir.join("tmp");
-    fs::create_dir(&temporary)?;
-    // In a namespace of its own, where root cannot write there either.
-    let namespace = ["--mount", "--map-root-user"];
-    let probe = Command::new("unshare")
-        .args(namespace)
-        .arg("true")
-        .status()?;
-    if !probe.success() {
-        eprintln!(
-            "Namespaces are not allowed here, so a cache that cannot be written is left out."
-        );
+    let mut command = project.command(&["run"]);
+    homeless(project, &mut command)?;
+    let mount = "mount --bind \"$XDG_CACHE_HOME\" \"$XDG_CACHE_HOME\" && \
+                 mount -o remount,bind,ro \"$XDG_CACHE_HOME\" && ! touch \"$XDG_CACHE_HOME/probe\" && shift && \
+                 exec ./deadheat \"$@\"";
+    let Some(command) = in_namespace(project, mount, &command)? else {
         return Ok(());
-    }
-    let mut alone = Command::new("unshare");
-    alone.args(namespace).args(["sh", "-c"]);
-    alone.arg("mount --bind \"$0\" \"$0\" && mount -o remount,bind,ro \"$0\" && ! touch \"$0/probe\" && exec \"$@\"");
-    alone.arg(&cache).arg(&elsewhere).args(command.get_args());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => alone.env(name, value),
-            None => alone.env_remove(name),
-        };
-    }
-    let home = std::env::var_os("HOME")
-        .map(PathBuf::from)
-        .unwrap_or_default();
-    for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
-        alone.env(
-            name,
-            std::env::var_os(name).map_or_else(|| home.join(folder), PathBuf::from),
-        );
-    }
-    alone
-        .current_dir(&project.dir)
-        .env("HOME", "/proc/none")
-        .env("TMPDIR", &temporary);
-    let ended = project.run(alone)?;
+    };
+    let ended = project.run(command)?;
     expect(&ended, 0, &["ran", "nothing found"])?;
     if ended.stderr.contains("preparing the standard library") {
         return Err(format!("prepared again what the cache has:\n{}", ended.stderr).into());
     }
     Ok(())
+}
+
+/// A cache with too little room: said, with what to do, and nothing half done is left.
+pub fn full_disk(project: &Project) -> Result<(), Failed> {
+    project
+        .manifest("")?
+        .write("src/main.rs", "fn main() { println!(\"ran\") }\n")?;
+    let mut command = project.command(&["run"]);
+    homeless(project, &mut command)?;
+    let cache = project.dir.join("cache");
+    fs::create_dir(&cache)?;
+    command.env("XDG_CACHE_HOME", &cache);
+    let mount = "mount -t tmpfs -o size=24m none \"$XDG_CACHE_HOME\" || exit 77; \"$@\"; status=$?; \
+                 echo left: \"$XDG_CACHE_HOME\"/deadheat/std-*; exit $status";
+    let Some(command) = in_namespace(project, mount, &command)? else {
+        return Ok(());
+    };
+    let ended = project.run(command)?;
+    expect(
+        &ended,
+        2,
+        &["No space left on device", "make room there", "left: "],
+    )?;
+    match ended.stdout.contains(".new") {
+        true => Err(format!("something is left:\n{}", ended.stdout).into()),
+        false => Ok(()),
+    }
+}
+
+/// No home that could have a cache, and a TMPDIR of the project's own.
+fn homeless(project: &Project, command: &mut Command) -> Result<(), Failed> {
+    let home = std::env::var_os("HOME")
+        .map(PathBuf::from)
+        .unwrap_or_default();
+    for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
+        command.env(
+            name,
+            std::env::var_os(name).map_or_else(|| home.join(folder), PathBuf::from),
+        );
+    }
+    let temporary = project.dir.join("tmp");
+    fs::create_dir(&temporary)?;
+    command.env("HOME", "/proc/none").env("TMPDIR", temporary);
+    Ok(())
+}
+
+/// The command as the arguments of a shell in a namespace of its own, where even root is bound by what it mounts; none if
+/// that is not allowed here.
+fn in_namespace(
+    project: &Project,
+    shell: &str,
+    command: &Command,
+) -> Result<Option<Command>, Failed> {
+    let namespace = ["unshare", "--mount", "--map-root-user"];
+    let probe = Command::new(namespace[0])
+        .args(&namespace[1..])
+        .arg("true")
+        .status()?;
+    if !probe.success() {
+        eprintln!("Namespaces are not allowed here, so what needs one is left out.");
+        return Ok(None);
+    }
+    let words = [&namespace[..], &["sh", "-c", shell, "sh"]].concat();
+    Ok(Some(project.behind(&words, command)))
+}
+
+/// The nightly that is installed, if there is one: the same promises.
+pub fn nightly(project: &Project) -> Result<(), Failed> {
+    let list = Command::new("rustup")
+        .args(["toolchain", "list"])
+        .output()?;
+    if !String::from_utf8_lossy(&list.stdout).contains("nightly-x86_64") {
+        eprintln!("No nightly is installed here, so it is left out.");
+        return Ok(());
+    }
+    let main = format!(
+        "#![feature(never_type)]
+{RACY}
+use std::sync::{{Arc, Barrier, Condvar, Mutex, mpsc}};
+fn calm() {{
+    let pair = Arc::new((Mutex::new(0u64), Condvar::new()));
+    let barrier = Arc::new(Barrier::new(3));
+    let (send, receive) = mpsc::channel();
+    let threads: Vec<_> = (0..3u64).map(|n| {{
+        let (pair, barrier, send) = (pair.clone(), barrier.clone(), send.clone());
+        std::thread::spawn(move || {{
+            barrier.wait();
+            *pair.0.lock().unwrap() += n;
+            pair.1.notify_all();
+            send.send(vec![n]).unwrap();
+        }})
+    }}).collect();
+    drop(send);
+    let sum = pair.1.wait_while(pair.0.lock().unwrap(), |sum| *sum < 3).unwrap();
+    println!(\"{{}} {{}}\", *sum, receive.iter().flatten().sum::<u64>());
+    drop(sum);
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}}
+fn main() {{ if std::env::args().len() > 1 {{ race() }} else {{ calm() }} }}\n"
+    );
+    project.manifest("")?.write("src/main.rs", &main)?;
+    let run = |args: &[&str]| {
+        let mut command = project.command(args);
+        command
+            .env("RUSTUP_TOOLCHAIN", "nightly")
+            .env_remove("RUSTC")
+            .env_remove("CARGO");
+        project.run(command)
+    };
+    expect(&run(&["run"])?, 0, &["3 3", "nothing found"])?;
+    expect(
+        &run(&["run", "--", "x"])?,
+        1,
+        &["small::touch", "1 data race"],
+    )
 }
 
 /// The first run is killed as soon as it has begun; two more at once then make one library, and both use it.
@@ -118,7 +194,7 @@ pub fn killed(project: &Project) -> Result<(), Failed> {
             .collect()
     };
     let mut first = command("first").stderr(Stdio::null()).spawn()?;
-    while !names().iter().any(|name| name.ends_with(".new")) {
+    while !names().iter().any(|name| name.contains(".new")) {
         if let Some(status) = first.try_wait()? {
             return Err(format!("ended with {status} before it was killed").into());
         }
@@ -127,7 +203,7 @@ pub fn killed(project: &Project) -> Result<(), Failed> {
     let group = rustix::process::Pid::from_child(&first);
     rustix::process::kill_process_group(group, rustix::process::Signal::KILL)?;
     first.wait()?;
-    if names().iter().any(|name| !name.ends_with(".new")) {
+    if names().iter().any(|name| !name.contains(".new")) {
         return Err(format!("half a library has the name of a whole one: {:?}", names()).into());
     }
     let both: Vec<_> = ["second", "third"]
@@ -148,7 +224,7 @@ pub fn killed(project: &Project) -> Result<(), Failed> {
         expect(&ended, 0, &["ran", "nothing found"])?;
     }
     match names()[..] {
-        [ref one] if !one.ends_with(".new") => Ok(()),
+        [ref one] if !one.contains(".new") => Ok(()),
         ref other => Err(format!("not one whole library: {other:?}").into()),
     }
 }
@@ -158,7 +234,7 @@ pub fn clean(project: &Project) -> Result<(), Failed> {
         .manifest("")?
         .write("src/main.rs", "fn main() {}\n")?;
     let cache = project.dir.join("cache");
-    for name in ["std-0123", "std-0123.new", "rt-keep"] {
+    for name in ["std-0123", "std-0123.new-77", "rt-keep"] {
         fs::create_dir_all(cache.join("deadheat").join(name))?;
     }
     fs::create_dir_all(project.dir.join("target/deadheat/debug"))?;
@@ -171,7 +247,7 @@ pub fn clean(project: &Project) -> Result<(), Failed> {
     )?;
     let left = |name: &str| cache.join("deadheat").join(name).exists();
     if left("std-0123")
-        || left("std-0123.new")
+        || left("std-0123.new-77")
         || !left("rt-keep")
         || project.dir.join("target/deadheat").exists()
     {

@@ -4,27 +4,21 @@
 //! macros stay as they are), what stands before rustc and rustdoc ([`roles`]), and where to build. What is specific to
 //! Rust is decided in the crate `deadheat-rust`; this module asks it, starts cargo, and reports.
 
+mod project;
 pub mod roles;
 mod standard;
 
 use crate::error::{EXIT_FAILED, Failure, Result};
 use crate::flags::{self, FlagsEnd};
-use crate::links;
 use crate::options::{self, Key, Settings};
 use crate::output::Output;
 use crate::run::{self, Target};
 use crate::say::say;
 use crate::state;
 use crate::temp::TempDir;
-use crate::unpack;
-use deadheat_rust::config::Config;
-use deadheat_rust::environment::{self, Roles, Setting};
-use deadheat_rust::prepare::Prepared;
-use deadheat_rust::toolchain::Toolchain;
-use std::env;
+use project::{Project, cargo_program};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 impl From<deadheat_rust::Error> for Failure {
@@ -60,6 +54,16 @@ pub fn main(args: &[OsString]) -> Result<ExitCode> {
         return Ok(ExitCode::from(if parsed.help { 0 } else { EXIT_FAILED }));
     };
     let subcommand = word.to_string_lossy().into_owned();
+    if subcommand.starts_with('+') {
+        let rest: Vec<_> = parsed.rest[1..]
+            .iter()
+            .map(|word| word.to_string_lossy())
+            .collect();
+        return Err(
+            Failure::new("a toolchain is named before deadheat, not after it")
+                .next(format!("cargo {subcommand} deadheat {}", rest.join(" "))),
+        );
+    }
     if subcommand == "clean" {
         return clean(&parsed.rest[1..]);
     }
@@ -122,203 +126,6 @@ fn report(ending: &run::Ending, settings: &Settings, output: &mut Output) -> Exi
     })
 }
 
-/// What cargo is started with.
-struct Cargo {
-    variables: Vec<(String, OsString)>,
-    unseen: Vec<String>,
-}
-
-/// The workspace that a command is about.
-struct Project {
-    root: PathBuf,
-    config: Config,
-    /// `--target`, if it was given.
-    target: Option<String>,
-}
-
-impl Project {
-    fn find(args: &[OsString]) -> Result<Self> {
-        let here = env::current_dir()
-            .map_err(|error| Failure::new(format!("the working directory is gone: {error}")))?;
-        let mut ask = Command::new(cargo_program());
-        ask.args(["locate-project", "--workspace", "--message-format", "plain"]);
-        if let Some(path) = value_of(args, "--manifest-path") {
-            ask.arg("--manifest-path").arg(path);
-        }
-        let answer = ask.output().map_err(|error| {
-            Failure::new(format!("cannot start cargo: {error}"))
-                .next("install Rust from https://rustup.rs")
-        })?;
-        if !answer.status.success() {
-            let said = String::from_utf8_lossy(&answer.stderr);
-            let why = said
-                .trim()
-                .trim_start_matches("error: ")
-                .lines()
-                .next()
-                .unwrap_or_default()
-                .to_owned();
-            return Err(Failure::new(format!("there is no cargo project to check here: {why}"))
-                .next("cd to the folder of a Cargo.toml, or name it: cargo deadheat test --manifest-path DIR/Cargo.toml"));
-        }
-        let manifest = PathBuf::from(String::from_utf8_lossy(&answer.stdout).trim_end());
-        let root = manifest.parent().unwrap_or(Path::new("/")).to_owned();
-        Ok(Self {
-            root,
-            config: Config::read(&here)?,
-            target: value_of(args, "--target").map(|target| target.to_string_lossy().into_owned()),
-        })
-    }
-
-    /// Where cargo builds under Deadheat: beside what it builds otherwise, which stays warm.
-    fn target_dir(&self) -> PathBuf {
-        let own = env::var_os("CARGO_TARGET_DIR")
-            .filter(|dir| !dir.is_empty())
-            .map(PathBuf::from);
-        let base = own
-            .or_else(|| self.config.path(&["build", "target-dir"]))
-            .unwrap_or_else(|| self.root.join("target"));
-        base.join("deadheat")
-    }
-
-    /// Makes the standard library ready and puts together what cargo has to know.
-    fn prepare(&self, settings: &Settings) -> Result<Cargo> {
-        let toolchain = Toolchain::find(self.config.path(&["build", "rustc"]).map(Into::into))?;
-        let configured = || {
-            self.config
-                .text(&["build", "target"])
-                .map(|target| target.to_string_lossy().into_owned())
-        };
-        let target = self
-            .target
-            .clone()
-            .or_else(configured)
-            .unwrap_or_else(|| toolchain.host.clone());
-        if !deadheat_rust::supported(&target) {
-            return Err(Failure::new(format!("Deadheat has no runtime for {target}"))
-                .next("it checks programs for Linux on x86-64 with glibc: cargo deadheat test --target x86_64-unknown-linux-gnu"));
-        }
-        check_linker()?;
-        let runtime = unpack::runtime()?;
-        let std = standard::prepare(&toolchain, &target, settings)?;
-        if std.sysroot.is_none() && !settings.on(Key::Quiet) {
-            std.unseen
-                .iter()
-                .for_each(|note| say(format_args!("deadheat: {note}")));
-        }
-        let roles = roles()?;
-        let wrapper = env::var_os("RUSTC_WRAPPER").or_else(|| {
-            self.config
-                .path(&["build", "rustc-wrapper"])
-                .map(Into::into)
-        });
-        let rustdoc = env::var_os("RUSTDOC")
-            .or_else(|| self.config.path(&["build", "rustdoc"]).map(Into::into))
-            .unwrap_or_else(|| toolchain.tool("rustdoc").into());
-        let llvm = toolchain.llvm().filter(|llvm| llvm.loaded);
-        let hook = llvm.as_ref().map(|_| runtime.compiler_hook().to_owned());
-        let mut variables = environment::variables(&Setting {
-            target: &target,
-            std: &std,
-            hook: hook.as_deref(),
-            late: llvm.is_some_and(|llvm| llvm.late),
-            roles: &roles,
-            target_dir: &self.target_dir(),
-            wrapper: wrapper.as_deref().filter(|name| !name.is_empty()),
-            rustdoc: &rustdoc,
-            identity: env!("DEADHEAT_RUNTIME_HASH"),
-        });
-        variables.extend(c_compilers(&target));
-        Ok(Cargo {
-            variables,
-            unseen: unseen(std, hook.is_none()),
-        })
-    }
-}
-
-fn unseen(std: Prepared, no_hook: bool) -> Vec<String> {
-    let mut unseen = std.unseen;
-    if no_hook {
-        unseen.push(
-            "this toolchain's LLVM is not a library of its own, so fetch_max and fetch_min are not followed: races that \
-             they prevent may be reported all the same"
-                .to_owned(),
-        );
-    }
-    unseen
-}
-
-/// The compilers that the user chose for C and C++ go on doing the work, behind Deadheat's.
-fn c_compilers(target: &str) -> Vec<(String, OsString)> {
-    let under = target.replace('-', "_");
-    let chosen = |name: &str| {
-        [
-            format!("{name}_{target}"),
-            format!("{name}_{under}"),
-            format!("TARGET_{name}"),
-            name.to_owned(),
-        ]
-        .iter()
-        .find_map(|variable| env::var_os(variable).filter(|value| !value.is_empty()))
-    };
-    [("CC", "DEADHEAT_CC"), ("CXX", "DEADHEAT_CXX")]
-        .into_iter()
-        .filter(|(_, own)| env::var_os(own).is_none())
-        .filter_map(|(name, own)| Some((own.to_owned(), chosen(name)?)))
-        .collect()
-}
-
-fn check_linker() -> Result<()> {
-    let found = ["cc", "gcc", "clang"]
-        .iter()
-        .any(|name| crate::wrapper::on_path(name).is_some());
-    if found || env::var_os(environment::LINKER).is_some() {
-        return Ok(());
-    }
-    Err(
-        Failure::new("no C compiler is on the PATH, and rustc needs one to link")
-            .next("apt-get install gcc libc6-dev"),
-    )
-}
-
-fn roles() -> Result<Roles> {
-    let [rustc, rustdoc, linker, cc, cxx] = links::make([
-        "deadheat-rustc",
-        "deadheat-rustdoc",
-        roles::LINKER,
-        "deadheat-target-cc",
-        "deadheat-target-c++",
-    ])?;
-    Ok(Roles {
-        rustc,
-        rustdoc,
-        linker,
-        cc,
-        cxx,
-    })
-}
-
-fn cargo_program() -> OsString {
-    env::var_os("CARGO")
-        .filter(|name| !name.is_empty())
-        .unwrap_or_else(|| "cargo".into())
-}
-
-/// The value of an option among cargo's arguments.
-fn value_of(args: &[OsString], option: &str) -> Option<OsString> {
-    let args: Vec<&OsString> = args.iter().take_while(|arg| *arg != "--").collect();
-    args.iter().enumerate().find_map(|(at, arg)| {
-        if *arg == option {
-            return args.get(at + 1).map(|value| (*value).clone());
-        }
-        let joined = arg.to_string_lossy();
-        joined
-            .strip_prefix(option)?
-            .strip_prefix('=')
-            .map(OsString::from)
-    })
-}
-
 /// Runs `cargo deadheat clean`: what was prepared for any toolchain, and what was built here.
 fn clean(args: &[OsString]) -> Result<ExitCode> {
     if let Some(word) = args
@@ -336,7 +143,7 @@ fn clean(args: &[OsString]) -> Result<ExitCode> {
         "deadheat: removed the standard libraries that were prepared: {count}"
     ));
     if let Ok(project) = Project::find(args) {
-        let dir = project.target_dir();
+        let dir = project.target_dir;
         if dir.exists() {
             std::fs::remove_dir_all(&dir).map_err(|error| {
                 Failure::new(format!("cannot remove {}: {error}", dir.display()))

@@ -43,8 +43,11 @@ pub fn prepare(toolchain: &Toolchain, target: &str, settings: &Settings) -> Resu
                 bar.end();
                 return Ok(prepared);
             }
-            Err(error) if writable(cache) => return Err(error.into()),
             Err(error) => {
+                bar.end();
+                if writable(cache) {
+                    return Err(error.into());
+                }
                 refused.get_or_insert(error);
             }
         }
@@ -78,7 +81,9 @@ pub fn work(args: &[std::ffi::OsString]) -> Result<ExitCode> {
 pub fn clean() -> Result<usize> {
     let mut count = 0;
     for place in written()? {
-        count += prepare::clean(&place)?;
+        count += prepare::clean(&place, &mut |_| {
+            say("deadheat: waiting for another run that prepares a standard library");
+        })?;
     }
     Ok(count)
 }
@@ -116,6 +121,8 @@ struct Bar {
     quiet: bool,
     terminal: bool,
     begun: bool,
+    /// Whether the line is to be ended.
+    drawn: bool,
 }
 
 impl Bar {
@@ -125,6 +132,7 @@ impl Bar {
             quiet,
             terminal: io::stderr().is_terminal(),
             begun: false,
+            drawn: false,
         }
     }
 
@@ -133,10 +141,13 @@ impl Bar {
             return;
         }
         match progress {
-            Progress::Waiting => say(format_args!(
-                "deadheat: waiting for another run that prepares {}",
-                self.title
-            )),
+            Progress::Waiting => {
+                say(format_args!(
+                    "deadheat: waiting for another run that prepares {}",
+                    self.title
+                ));
+                return;
+            }
             Progress::Done(done, total) if self.terminal => {
                 let part = (done * 30 / total.max(1)) as usize;
                 let line = format!(
@@ -147,6 +158,7 @@ impl Bar {
                     done * 100 / total.max(1)
                 );
                 let _ = io::stderr().write_all(line.as_bytes()); // nobody loses a run over a bar
+                self.drawn = true;
             }
             Progress::Done(..) if !self.begun => {
                 say(format_args!(
@@ -159,8 +171,8 @@ impl Bar {
         self.begun = true;
     }
 
-    fn end(&self) {
-        if self.begun && self.terminal && !self.quiet {
+    fn end(&mut self) {
+        if std::mem::take(&mut self.drawn) {
             let _ = io::stderr().write_all(b"\n");
         }
     }
