@@ -68,13 +68,15 @@ struct Log<I> {
 }
 
 /// The past of 8 bytes.
-// invariant: a byte is in at most one log of each strand and kind; no log has an empty mask
+// invariant: a byte is in at most one log of each strand and kind, but for those that were buried; no log has an empty mask
 type Cell<I> = Vec<Log<I>>;
 
 /// The detector's memory. `I` is whatever its user wants to have back of an older access.
 #[derive(Clone, Debug)]
 pub struct Djit<I> {
     cells: Pages<Cell<I>>,
+    /// Logs in all cells.
+    logs: usize,
     counters: Counters,
 }
 
@@ -82,6 +84,7 @@ impl<I> Default for Djit<I> {
     fn default() -> Self {
         Djit {
             cells: Pages::default(),
+            logs: 0,
             counters: Counters::default(),
         }
     }
@@ -117,27 +120,88 @@ impl<I: Copy> Djit<I> {
                 entry::Op::Write => self.counters.write += 1,
             }
             self.counters.race += race(cell, what, number, &knows, found);
+            let before = cell.len();
             log(cell, Log { epoch, what, id });
+            self.logs = self.logs + cell.len() - before;
         }
     }
 
     /// Rule fresh.
     pub fn fresh(&mut self, range: Range) {
         self.counters.fresh += 1;
+        let logs = &mut self.logs;
         self.cells.existing(range, |number, cell| {
+            let before = cell.len();
             take_bytes(cell, mask_of(number, range), |_| true);
+            *logs -= before - cell.len();
         });
     }
 
     /// Forgets what every strand that is left knows: nobody can race with it any more.
     pub fn forget(&mut self, known_to_all: impl Fn(Epoch) -> bool) {
+        self.sweep(|cell| cell.retain(|log| !known_to_all(log.epoch)));
+    }
+
+    /// Of strands that have ended, what is known to nobody but those who know something else that is as good.
+    ///
+    /// `buried` says which name an access has from here on that nobody can ever know of, if that is a new one; `knows_too`
+    /// whether whoever knows the first access knows the second. `named` is called with every access that stays.
+    pub fn bury(
+        &mut self,
+        buried: impl Fn(Epoch) -> Option<Epoch>,
+        is_buried: impl Fn(Epoch) -> bool,
+        knows_too: impl Fn(Epoch, Epoch) -> bool,
+        mut named: impl FnMut(Epoch),
+    ) {
+        let mut enough: Vec<(Epoch, Entry)> = Vec::new();
+        self.sweep(|cell| {
+            if cell.len() > 1 {
+                enough.clear();
+                enough.extend(cell.iter().map(|log| (log.epoch, log.what)));
+                cell.retain(|log| {
+                    !enough.iter().any(|&(epoch, what)| {
+                        (epoch, what) != (log.epoch, log.what)
+                            && entry::subsumes(what, log.what, true)
+                            && knows_too(epoch, log.epoch)
+                    })
+                });
+            }
+            // Of two of which nobody can ever know, one is enough that races with whatever the other races with.
+            enough.clear();
+            cell.retain_mut(|log| {
+                log.epoch = buried(log.epoch).unwrap_or(log.epoch);
+                if is_buried(log.epoch) {
+                    let as_good =
+                        |&(_, what): &(Epoch, Entry)| entry::subsumes(what, log.what, true);
+                    if enough.iter().any(as_good) {
+                        return false;
+                    }
+                    enough.push((log.epoch, log.what));
+                }
+                named(log.epoch);
+                true
+            });
+        });
+    }
+
+    /// Changes every cell that has a past; a page without any is given up.
+    fn sweep(&mut self, mut change: impl FnMut(&mut Cell<I>)) {
+        let logs = &mut self.logs;
+        *logs = 0;
         self.cells.sweep(|cell| {
-            cell.retain(|log| !known_to_all(log.epoch));
-            if cell.is_empty() {
-                cell.shrink_to_fit();
+            if !cell.is_empty() {
+                change(cell);
+                // A cell that was crowded once does not keep the room for ever.
+                cell.shrink_to(2 * cell.len());
+                *logs += cell.len();
             }
             !cell.is_empty()
         });
+    }
+
+    /// How many accesses are remembered.
+    pub fn remembered(&self) -> usize {
+        self.logs
     }
 
     /// What is remembered of older accesses.

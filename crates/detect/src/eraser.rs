@@ -37,14 +37,16 @@
 //!
 //! Not covered: whatever is not a lock; locks that are taken for something else than the variable.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
-use deadheat_trace::{Action, Event, EventId, Mutex, Range, RwLock, Strand};
+use deadheat_trace::{Action, Event, EventId, Range, Strand};
 
 use crate::access::{Access, Effect, effect};
 use crate::cells::{self, Clash, Pages, cells_of, mask_of};
 use crate::detector::{Detector, Race};
-use crate::entry::{Care, Op};
+use crate::entry::Op;
+use crate::locksets::Sets;
+pub use crate::locksets::{Holding, Lock, Mode, Set};
 
 /// How often each rule fired, per group of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,175 +78,6 @@ impl Counters {
             ("alarm", self.alarm),
             ("fresh", self.fresh),
         ]
-    }
-}
-
-/// A lock, as far as the discipline is concerned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Lock {
-    /// What every atomic access holds.
-    Atomic,
-    Mutex(Mutex),
-    RwLock(RwLock),
-}
-
-/// How a lock is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    Read,
-    Write,
-}
-
-/// The number of a set of locks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Set(pub u32);
-
-/// All sets of locks that ever occurred, numbered; set 0 is empty.
-#[derive(Clone, Debug)]
-struct Sets {
-    // invariant: each is sorted
-    sets: Vec<Box<[Lock]>>,
-    numbers: HashMap<Box<[Lock]>, Set>,
-    meets: HashMap<(Set, Set), Set>,
-}
-
-impl Default for Sets {
-    fn default() -> Self {
-        Sets {
-            sets: vec![Box::default()],
-            numbers: HashMap::from([(Box::default(), Set(0))]),
-            meets: HashMap::new(),
-        }
-    }
-}
-
-impl Sets {
-    fn number(&mut self, mut locks: Vec<Lock>) -> Set {
-        locks.sort_unstable();
-        locks.dedup();
-        let locks = locks.into_boxed_slice();
-        if let Some(&set) = self.numbers.get(&locks) {
-            return set;
-        }
-        let set = Set(self.sets.len() as u32);
-        self.sets.push(locks.clone());
-        self.numbers.insert(locks, set);
-        set
-    }
-
-    /// The locks in both.
-    fn meet(&mut self, a: Set, b: Set) -> Set {
-        if a == b || a == Set(0) {
-            return a;
-        }
-        let key = (a.min(b), a.max(b));
-        if let Some(&set) = self.meets.get(&key) {
-            return set;
-        }
-        let other = &self.sets[b.0 as usize];
-        let both = self.sets[a.0 as usize]
-            .iter()
-            .filter(|lock| other.binary_search(lock).is_ok())
-            .copied()
-            .collect();
-        let set = self.number(both);
-        self.meets.insert(key, set);
-        set
-    }
-}
-
-/// What a strand holds.
-#[derive(Clone, Debug, Default)]
-struct Held {
-    // invariant: the four sets below are made of these
-    locks: Vec<(Lock, Mode)>,
-    /// locks_held(t) and write_locks_held(t), for plain accesses and for atomic ones.
-    plain: [Set; 2],
-    atomic: [Set; 2],
-}
-
-impl Held {
-    fn number(&mut self, sets: &mut Sets) {
-        let for_reads = |extra: Option<Lock>| {
-            self.locks
-                .iter()
-                .map(|&(lock, _)| lock)
-                .chain(extra)
-                .collect()
-        };
-        let for_writes = |extra: Option<Lock>| {
-            let written = self.locks.iter().filter(|(_, mode)| *mode == Mode::Write);
-            written.map(|&(lock, _)| lock).chain(extra).collect()
-        };
-        let plain = [sets.number(for_reads(None)), sets.number(for_writes(None))];
-        let atomic = Some(Lock::Atomic);
-        let atomic = [
-            sets.number(for_reads(atomic)),
-            sets.number(for_writes(atomic)),
-        ];
-        (self.plain, self.atomic) = (plain, atomic);
-    }
-
-    fn set(&self, op: Op, care: Care) -> Set {
-        let sets = match care {
-            Care::Plain => self.plain,
-            Care::Atomic => self.atomic,
-        };
-        match op {
-            Op::Read => sets[0],
-            Op::Write => sets[1],
-        }
-    }
-}
-
-/// What all strands hold, as numbered sets.
-#[derive(Clone, Debug, Default)]
-pub struct Holding {
-    held: HashMap<Strand, Held>,
-    sets: Sets,
-}
-
-impl Holding {
-    /// The strand has a lock now.
-    pub fn took(&mut self, me: Strand, lock: Lock, mode: Mode) {
-        let held = self.held.entry(me).or_default();
-        held.locks.push((lock, mode));
-        held.number(&mut self.sets);
-    }
-
-    /// The strand gives a lock back.
-    pub fn gave(&mut self, me: Strand, lock: Lock, mode: Mode) {
-        let Some(held) = self.held.get_mut(&me) else {
-            return;
-        };
-        if let Some(place) = held.locks.iter().rposition(|&has| has == (lock, mode)) {
-            held.locks.remove(place);
-            held.number(&mut self.sets);
-        }
-    }
-
-    /// The strand will do nothing more.
-    pub fn ended(&mut self, me: Strand) {
-        self.held.remove(&me);
-    }
-
-    /// The locks that guard an access of the strand now.
-    pub fn set(&mut self, me: Strand, op: Op, care: Care) -> Set {
-        match (self.held.get(&me), care) {
-            (Some(held), _) => held.set(op, care),
-            (None, Care::Plain) => Set(0),
-            (None, Care::Atomic) => self.sets.number(vec![Lock::Atomic]),
-        }
-    }
-
-    /// How many sets there are; they are numbered from 0.
-    pub fn sets(&self) -> usize {
-        self.sets.sets.len()
-    }
-
-    /// The locks of a set, sorted.
-    pub fn locks(&self, set: Set) -> &[Lock] {
-        self.sets.sets.get(set.0 as usize).map_or(&[], |set| set)
     }
 }
 
@@ -311,7 +144,28 @@ impl<I: Copy> Eraser<I> {
 
     /// The strand has a lock now.
     pub fn took(&mut self, me: Strand, lock: Lock, mode: Mode) {
+        if self.holding.is_due() {
+            self.forget_sets();
+        }
         self.holding.took(me, lock, mode);
+    }
+
+    /// Forgets the sets of locks that no byte and no strand has.
+    #[cold]
+    fn forget_sets(&mut self) {
+        let groups = self.cells.iter().flatten();
+        let candidates: HashSet<Set> = groups.map(|group| group.candidates).collect();
+        self.holding.keep(|set| candidates.contains(&set));
+    }
+
+    /// Fewer sets of locks than these are not worth looking for those that nobody has: for tests.
+    pub fn collect_from(&mut self, sets: usize) {
+        self.holding.collect_from(sets);
+    }
+
+    /// How many sets of locks are remembered.
+    pub fn sets(&self) -> usize {
+        self.holding.count()
     }
 
     /// The strand gives a lock back.

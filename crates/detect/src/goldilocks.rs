@@ -23,6 +23,8 @@
 //! | release fence | t in LS, else not                         | fenced(t) enters LS, else leaves it                   |
 //! | same step    | t did as much to these bytes in this step  | nothing                                               |
 //! | subsume      | `entry::subsumes` allows it                | forget the older access                               |
+//! | forget       | all strands that are left are in LS        | forget the access                                     |
+//! | bury         | LS has all of another's, which races with as much | forget the access                              |
 //! | fresh        | memory is allocated                        | its accesses are forgotten                            |
 //!
 //! Paper -> code: LS(o, d) = the holders whose row in `Knowledge::rows` has the bit of the access; the rules of the
@@ -153,6 +155,8 @@ struct Knowledge {
 #[derive(Clone, Debug)]
 pub struct Goldilocks<I> {
     cells: Pages<Cell<I>>,
+    /// Accesses in all cells.
+    pasts: usize,
     knowledge: Knowledge,
 }
 
@@ -160,6 +164,7 @@ impl<I> Default for Goldilocks<I> {
     fn default() -> Self {
         Goldilocks {
             cells: Pages::default(),
+            pasts: 0,
             knowledge: Knowledge::default(),
         }
     }
@@ -167,6 +172,8 @@ impl<I> Default for Goldilocks<I> {
 
 /// Dead origins are taken out of all rows when there are this many, or half as many as there are origins.
 const MANY: usize = 1 << 10;
+/// So many neighbours in a cell are looked at for one that is as good as an access.
+const NEIGHBOURS: usize = 16;
 
 impl<I: Copy> Goldilocks<I> {
     pub fn new() -> Goldilocks<I> {
@@ -195,6 +202,7 @@ impl<I: Copy> Goldilocks<I> {
                 knowledge.counters.same_step += 1;
                 continue;
             }
+            let before = cell.len();
             cell.retain(|past| {
                 let known = knowledge.knows(me, past.origin);
                 let bytes = entry::racing_bytes(past.what, what, known);
@@ -215,15 +223,17 @@ impl<I: Copy> Goldilocks<I> {
             });
             knowledge.origins[origin as usize].users += 1;
             cell.push(Past { origin, what, id });
+            self.pasts = self.pasts + cell.len() - before;
         }
     }
 
     /// Rule fresh.
     pub fn fresh(&mut self, range: Range) {
-        let knowledge = &mut self.knowledge;
+        let (knowledge, pasts) = (&mut self.knowledge, &mut self.pasts);
         knowledge.counters.fresh += 1;
         self.cells.existing(range, |number, cell| {
             let bytes = mask_of(number, range);
+            *pasts -= cell.len();
             cell.retain_mut(|past| {
                 past.what = past.what.without(bytes);
                 let gone = past.what.mask() == 0;
@@ -232,22 +242,17 @@ impl<I: Copy> Goldilocks<I> {
                 }
                 !gone
             });
+            *pasts += cell.len();
         });
     }
 
-    /// Forgets what every strand that is left knows: nobody can race with it any more. `gone` are strands whose
-    /// present nobody will add to.
-    pub fn forget(&mut self, living: &[Holder], gone: &[Holder]) {
-        let knowledge = &mut self.knowledge;
-        for strand in gone {
-            if let Some(origin) = knowledge.present.remove(strand) {
-                knowledge.release(origin);
-            }
-        }
+    /// Forgets what every strand that is left knows: nobody can race with it any more.
+    pub fn forget(&mut self, living: &[Holder]) {
+        let knowledge = &self.knowledge;
         let known: Vec<bool> = (0..knowledge.origins.len() as u32)
             .map(|origin| living.iter().all(|&one| knowledge.knows(one, origin)))
             .collect();
-        self.cells.sweep(|cell| {
+        self.sweep(|cell, knowledge| {
             cell.retain(|past| {
                 let gone = known[past.origin as usize];
                 if gone {
@@ -255,11 +260,44 @@ impl<I: Copy> Goldilocks<I> {
                 }
                 !gone
             });
-            if cell.is_empty() {
-                cell.shrink_to_fit();
+        });
+    }
+
+    /// Forgets what is known to all who know another access that races with as much: whoever races with the first races with the
+    /// second. So of accesses of which nobody can ever know, one is enough.
+    ///
+    /// It holds for good once it holds: whoever learns of the second access learns it from somebody who knows both, and with it
+    /// all that one knows.
+    pub fn bury(&mut self) {
+        let mut known_with = HashMap::new();
+        self.sweep(|cell, knowledge| {
+            // First those that a later one is as good as, then those that an earlier one is.
+            for _ in 0..2 {
+                drop_known_with(cell, knowledge, &mut known_with);
+                cell.reverse();
+            }
+        });
+    }
+
+    /// Changes every cell that has a past; a page without any is given up.
+    fn sweep(&mut self, mut change: impl FnMut(&mut Cell<I>, &mut Knowledge)) {
+        let (knowledge, pasts) = (&mut self.knowledge, &mut self.pasts);
+        *pasts = 0;
+        self.cells.sweep(|cell| {
+            if !cell.is_empty() {
+                change(cell, knowledge);
+                // A cell that was crowded once does not keep the room for ever.
+                cell.shrink_to(2 * cell.len());
+                *pasts += cell.len();
             }
             !cell.is_empty()
         });
+    }
+
+    /// How many accesses are remembered, and how many rows and origins there are to tell who knows of them.
+    pub fn remembered(&self) -> (usize, usize, usize) {
+        let Knowledge { rows, origins, .. } = &self.knowledge;
+        (self.pasts, rows.len(), origins.len())
     }
 
     /// What is remembered of older accesses.
@@ -270,6 +308,32 @@ impl<I: Copy> Goldilocks<I> {
     /// Pages of memory that are remembered.
     pub fn pages(&self) -> usize {
         self.cells.pages()
+    }
+}
+
+/// Drops the accesses of a cell that are known to all who know a later one which races with as much. `known_with` remembers the
+/// answers for two origins.
+fn drop_known_with<I>(
+    cell: &mut Cell<I>,
+    knowledge: &mut Knowledge,
+    known_with: &mut HashMap<(u32, u32), bool>,
+) {
+    let mut at = 0;
+    while at < cell.len() {
+        let Past { origin, what, .. } = cell[at];
+        let later = cell[at + 1..].iter().take(NEIGHBOURS);
+        let as_good = |other: &Past<I>| {
+            entry::subsumes(other.what, what, true)
+                && *known_with
+                    .entry((origin, other.origin))
+                    .or_insert_with(|| knowledge.known_with(origin, other.origin))
+        };
+        if later.into_iter().any(as_good) {
+            knowledge.release(origin);
+            cell.remove(at);
+        } else {
+            at += 1;
+        }
     }
 }
 
@@ -295,6 +359,8 @@ impl Knowledge {
                 if let Some(row) = self.rows.get_mut(gone.0 as usize) {
                     row.words = Vec::new();
                 }
+                // If it was a strand, it does nothing more.
+                self.told(gone);
             }
         }
     }
@@ -357,6 +423,11 @@ impl Knowledge {
         self.dead.iter().for_each(|&origin| dead.set(origin));
         self.rows.iter_mut().for_each(|row| row.remove(&dead));
         self.free.append(&mut self.dead);
+    }
+
+    /// Is the one in the lockset of everybody who is in the other's?
+    fn known_with(&self, one: u32, other: u32) -> bool {
+        self.rows.iter().all(|row| row.has(one) || !row.has(other))
     }
 
     /// Did what the origin stands for happen before the strand's present?

@@ -10,6 +10,7 @@
 //! | [`djit`]      | DJIT+: the same racing bytes with a clock of readers and one of writers                |
 //! | [`goldilocks`] | Goldilocks: the same racing bytes with sets of who knows an access                    |
 //! | [`eraser`]    | Eraser: memory that no lock guards, whether it raced or not                            |
+//! | [`locksets`]  | what strands hold, as numbered sets, for Eraser                                        |
 //! | [`cells`]     | memory in cells of 8 bytes, for all of them                                            |
 //!
 //! Without the feature `std` only [`entry`] is left, for the runtime inside the program under test.
@@ -31,6 +32,8 @@ pub mod eraser;
 pub mod fasttrack;
 #[cfg(feature = "std")]
 pub mod goldilocks;
+#[cfg(feature = "std")]
+pub mod locksets;
 #[cfg(feature = "std")]
 pub mod naive;
 

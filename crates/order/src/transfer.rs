@@ -23,8 +23,7 @@ use deadheat_trace::{
 use crate::hash::QuickMap;
 use crate::per_strand::PerStrand;
 
-/// The number of something that knows. Dense from 0; used again after [`Transfers::retire`], but those of strands only if
-/// [`Transfers::reuse_strands`] says so.
+/// The number of something that knows. Dense from 0; used again after [`Transfers::retire`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Holder(pub u32);
 
@@ -64,8 +63,6 @@ pub struct Transfers {
     messages: BTreeMap<u64, Holder>,
     names: Vec<Option<Name>>,
     free: Vec<Holder>,
-    /// Whether the numbers of strands are used again, too: not if anybody keeps them.
-    pub reuse_strands: bool,
 }
 
 impl Transfers {
@@ -108,13 +105,7 @@ impl Transfers {
 
     /// A number for what has none.
     fn number(&mut self, name: Name) -> Holder {
-        // A strand's number was never anything else's: who holds an old lockset may look for it without asking what
-        // happened since.
-        let free = match name {
-            Name::Strand(_) if !self.reuse_strands => None,
-            _ => self.free.pop(),
-        };
-        let holder = match free {
+        let holder = match self.free.pop() {
             Some(holder) => holder,
             None => {
                 self.names.push(None);
@@ -151,17 +142,15 @@ impl Transfers {
         match name {
             Name::Strand(strand) => {
                 self.strands.remove(strand);
-                if self.reuse_strands {
-                    self.free.push(holder);
-                }
-                return;
             }
             Name::Message(addr) => {
                 self.messages.remove(&addr.0);
+                self.holders.remove(&name);
             }
-            _ => {}
+            _ => {
+                self.holders.remove(&name);
+            }
         }
-        self.holders.remove(&name);
         self.free.push(holder);
     }
 
@@ -260,8 +249,16 @@ impl Transfers {
                     out.push(Transfer::Replace { from, to });
                 }
             },
+            // Only the strand itself ever asks for these.
+            Action::End => {
+                for name in [Name::Fenced(me), Name::Heard(me)] {
+                    if let Some(gone) = self.find(name) {
+                        out.push(Transfer::Clear(gone));
+                        self.retire(gone);
+                    }
+                }
+            }
             Action::Begin
-            | Action::End
             | Action::Detach(_)
             | Action::Join(_)
             | Action::Lock(_)

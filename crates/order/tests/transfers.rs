@@ -155,5 +155,7 @@ fn numbers_are_used_again_and_mean_one_thing_at_a_time() {
     assert_eq!((c, transfers.len()), (a, 2));
     assert_eq!(transfers.name(c), Some(Name::Channel(Channel(2))));
     transfers.retire(b);
-    assert_ne!(transfers.holder(Name::Mutex(Mutex(0))), b);
+    assert_eq!(transfers.holder(Name::Mutex(Mutex(0))), b);
+    assert_eq!(transfers.len(), 2);
+    assert_ne!(transfers.strand(Strand(1)), b);
 }

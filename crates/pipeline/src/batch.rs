@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use deadheat_detect::entry::{Entry, PLAIN, WRITE};
+use deadheat_detect::entry::{PLAIN, WRITE};
 use deadheat_detect::eraser::{Lock, Mode};
 use deadheat_order::{Holder, Transfer};
 use deadheat_trace::wire::{MemoryKind, Spot, StackNode};
@@ -36,14 +36,28 @@ pub struct Buried {
 }
 
 impl Buried {
-    /// Whoever knows of `mine`, an access of this strand, knows of the other one.
+    /// Whoever knows of an access of this strand at the time `mine` knows of the other one, of a slot and time.
     #[inline]
-    pub fn implies(&self, mine: Entry, other: Entry) -> bool {
-        let knew = self.knew.get(usize::from(other.slot()));
-        self.told < mine.seq()
-            && mine.seq() <= self.after
-            && knew.is_some_and(|&time| other.covered_by(time))
+    pub fn implies(&self, mine: u64, (slot, time): (u16, u64)) -> bool {
+        let knew = self.knew.get(usize::from(slot));
+        self.told < mine && mine <= self.after && knew.is_some_and(|&knew| time <= knew)
     }
+
+    /// Whether nobody can ever know of an access of this strand's slot at that time.
+    #[inline]
+    pub fn has_unknown(&self, time: u64) -> bool {
+        self.after < time && time <= self.last
+    }
+}
+
+/// Those that are buried, by slot.
+pub fn by_slot(buried: &[Buried]) -> Vec<Option<&Buried>> {
+    let slots = buried.iter().map(|one| usize::from(one.slot.0) + 1).max();
+    let mut by_slot: Vec<Option<&Buried>> = vec![None; slots.unwrap_or(0)];
+    for one in buried {
+        by_slot[usize::from(one.slot.0)] = Some(one);
+    }
+    by_slot
 }
 
 /// What a checker found when it looked at all its memory.
@@ -221,7 +235,6 @@ pub enum News {
     Known {
         times: Arc<[u64]>,
         living: Arc<[Holder]>,
-        gone: Arc<[Holder]>,
     },
     /// All memory is to be looked at: these accesses are [`Slot::BURIED`] from here on, and which slots are named at all is to
     /// be told ([`Named`]). For those who can ([`crate::detector::Needs::sweeps`]).

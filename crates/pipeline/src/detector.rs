@@ -107,7 +107,7 @@ impl Needs {
             transfers: any(&[DetectorKind::Goldilocks]),
             locks: any(&[DetectorKind::Eraser]),
             starts: false,
-            sweeps: !any(&[DetectorKind::Djit, DetectorKind::Goldilocks]),
+            sweeps: true,
         }
     }
 }

@@ -15,6 +15,7 @@
 //! | [`order`]    | the clocks of strands, locks, atomics                                                |
 //! | [`batch`]    | what a checker gets: steps with accesses, and news about the order                   |
 //! | [`shard`]    | a checker: its part of the memory under all detectors                                |
+//! | `blocks`     | what memory is, for reports                                                          |
 //! | [`fast`]     | FastTrack on flat pages                                                              |
 //! | [`frames`]   | FastTrack on one frame at a time, as in KUDA                                         |
 //! | [`detector`] | the detectors' names and needs                                                       |
@@ -44,6 +45,7 @@
 #![deny(unsafe_code)] // and allowed in fast/ahead.rs alone
 
 pub mod batch;
+mod blocks;
 pub mod check;
 pub mod detector;
 pub mod fast;

@@ -130,11 +130,8 @@ const TRIED: usize = 1024;
 
 impl Order {
     pub fn new(needs: Needs) -> Order {
-        let mut transfers = Transfers::new();
-        // Whoever keeps sets of who knows, or what holders knew, keeps their numbers.
-        transfers.reuse_strands = !needs.transfers && !needs.starts;
         Order {
-            transfers,
+            transfers: Transfers::new(),
             clocks: Vec::new(),
             strands: PerStrand::default(),
             free: Vec::new(),
@@ -483,7 +480,7 @@ impl Order {
     /// Exact: who has the slot next has later times, so who knows of the earlier ones only knows nothing of it; and who knows it
     /// seems to know all earlier times of the slot, of which there is no access. What does not hold any more is that who
     /// knows a moment of the slot knows all that was known then: nobody concludes that any more.
-    pub fn named(&mut self, named: &Named) {
+    pub fn named(&mut self, named: &Named, news: &mut Vec<News>) {
         if self.sweeping == Some(named.sweep) {
             self.sweeping = None;
         }
@@ -518,8 +515,7 @@ impl Order {
         self.sweep_at = self.sweep_from.max(2 * (left - gone.len()));
         for (strand, holder) in gone {
             self.strands.remove(strand);
-            self.clocks[holder.0 as usize] = Clock::default();
-            self.transfers.retire(holder);
+            self.retire(holder, news);
         }
         for clock in &mut self.clocks {
             if clock.by.is_some_and(|(slot, _)| open[slot.0 as usize]) {
@@ -547,8 +543,6 @@ impl Order {
             times.fill(0);
         }
         let mut gone = Vec::new();
-        let clocks = &mut self.clocks;
-        let transfers = &mut self.transfers;
         self.strands.retain(|life| {
             let known = |slot: Slot, last: u64| {
                 times.get(slot.0 as usize).is_some_and(|&time| time >= last)
@@ -560,31 +554,36 @@ impl Order {
             };
             if passed {
                 // Whoever will join it knows all that it did.
-                clocks[life.holder.0 as usize] = Clock::default();
-                transfers.retire(life.holder);
                 gone.push(life.holder);
             }
             !passed
         });
+        for holder in gone {
+            self.retire(holder, news);
+        }
         for at in 0..self.clocks.len() {
             let holder = Holder(at as u32);
             let clock = &self.clocks[at];
             let strange = matches!(self.transfers.name(holder), None | Some(Name::Strand(_)));
             let known = |(&mine, &all): (&u64, &u64)| mine <= all;
             if !strange && clock.times.iter().zip(&times).all(known) {
-                self.start_of(holder);
-                self.clocks[at] = Clock::default();
-                self.transfers.retire(holder);
-                if self.needs.transfers {
-                    news.push(News::Transfer(Transfer::Clear(holder)));
-                }
+                self.retire(holder, news);
             }
         }
         news.push(News::Known {
             times: times.into(),
             living: living.into(),
-            gone: gone.into(),
         });
+    }
+
+    /// Nobody needs what the holder knows any more; its number will stand for something else.
+    fn retire(&mut self, holder: Holder, news: &mut Vec<News>) {
+        self.start_of(holder);
+        self.clocks[holder.0 as usize] = Clock::default();
+        self.transfers.retire(holder);
+        if self.needs.transfers {
+            news.push(News::Transfer(Transfer::Clear(holder)));
+        }
     }
 
     /// Whether so many acts make it worth while to work out what everybody knows out of turn: only where few things are
@@ -599,6 +598,11 @@ impl Order {
             .iter()
             .filter(|clock| !clock.times.is_empty())
             .count()
+    }
+
+    /// Numbers of holders that were ever given.
+    pub fn numbers(&self) -> usize {
+        self.clocks.len()
     }
 
     /// Slots that were ever used.

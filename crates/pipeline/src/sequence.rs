@@ -210,7 +210,7 @@ impl Sequencer {
 
     /// What all checkers have found at a sweep.
     pub fn named(&mut self, named: &Named) {
-        self.order.named(named);
+        self.order.named(named, &mut self.news);
     }
 
     /// Works out what everybody knows as soon as it can, and has memory looked at for every strand: for tests.
@@ -233,6 +233,11 @@ impl Sequencer {
     /// What is kept to say who knows what.
     pub fn holders(&self) -> usize {
         self.order.holders()
+    }
+
+    /// Numbers that holders of knowledge ever had, and slots of strands: what they cost every checker.
+    pub fn widths(&self) -> (usize, usize) {
+        (self.order.numbers(), self.order.slots())
     }
 
     /// Strands that found no slot.

@@ -2,8 +2,6 @@
 //!
 //! It has no thread and no lock of its own: [`Shard::check`] takes a batch and returns what it found.
 
-use std::collections::BTreeMap;
-
 use deadheat_detect::access::Access as Touch;
 use deadheat_detect::cells::Clash;
 use deadheat_detect::djit::Djit;
@@ -11,77 +9,15 @@ use deadheat_detect::entry::{self, Care, Entry, Op};
 use deadheat_detect::eraser::{Eraser, Watched};
 use deadheat_detect::goldilocks::Goldilocks;
 use deadheat_order::{Epoch, Time};
-use deadheat_trace::wire::{MemoryKind, StackNode, StackSet};
+use deadheat_trace::wire::{MemoryKind, StackSet};
 use deadheat_trace::{Addr, Range, Strand};
 
-use crate::batch::{Access, Batch, Block, Named, News, Run, Step, bits, kind};
+use crate::batch::{Access, Batch, Buried, Named, News, Run, Slot, Step, bits, by_slot, kind};
+use crate::blocks::Blocks;
 use crate::detector::{Clocks, DetectorKind};
 use crate::fast::Fast;
-use crate::found::{Candidate, Described, Found, Info, Side};
+use crate::found::{Candidate, Found, Info, Side};
 use crate::frames::Frames;
-
-/// What memory is now, and what freed memory was.
-#[derive(Debug, Default)]
-struct Blocks {
-    /// By kind, then by start. Those of one kind never overlap.
-    maps: BTreeMap<MemoryKind, BTreeMap<u64, Described>>,
-}
-
-impl Blocks {
-    /// A description without a stack (a block that has grown in its place) keeps that of the newest part, which is its end.
-    fn born(&mut self, mut block: Block) {
-        let map = self.maps.entry(block.kind).or_default();
-        let (start, end) = block.range.bounds();
-        // Most blocks were blocks before. Nothing can overlap with such a one.
-        if let Some(old) = map.get_mut(&start)
-            && old.block.range == block.range
-        {
-            if block.stack == StackNode(0) {
-                block.stack = old.block.stack;
-            }
-            *old = Described { block, freed: None };
-            return;
-        }
-        let mut last = None;
-        if let Some((&before, old)) = map.range(..start).next_back()
-            && old.block.range.bounds().1 > start
-        {
-            last = map.remove(&before);
-        }
-        while let Some((&inside, _)) = map.range(start..end).next() {
-            last = map.remove(&inside);
-        }
-        if block.stack == StackNode(0)
-            && let Some(last) = last
-        {
-            block.stack = last.block.stack;
-        }
-        map.insert(start, Described { block, freed: None });
-    }
-
-    fn freed(&mut self, by: Block) {
-        let start = by.range.bounds().0;
-        for map in self.maps.values_mut() {
-            if let Some(block) = map.get_mut(&start) {
-                block.freed = Some((by.strand, by.stack));
-            }
-        }
-    }
-
-    fn describe(&self, byte: u64) -> Option<Described> {
-        let order = [
-            MemoryKind::Heap,
-            // On the same mapping as the stack, which counts it in.
-            MemoryKind::ThreadLocal,
-            MemoryKind::Stack,
-            MemoryKind::Mapping,
-        ];
-        order.into_iter().find_map(|kind| {
-            let (_, found) = self.maps.get(&kind)?.range(..=byte).next_back()?;
-            (byte < found.block.range.bounds().1).then_some(*found)
-        })
-    }
-}
 
 /// One checker's part of the memory.
 #[derive(Debug)]
@@ -95,15 +31,25 @@ pub struct Shard {
     blocks: Blocks,
     found: Found,
     clashes: Vec<Clash<Side>>,
-    /// The pages that were there after the last sweep of the slower detectors.
-    swept: usize,
-    few: usize,
+    /// What was there after the last sweep of the slower detectors.
+    swept: Slow,
+    few: Slow,
     /// What was found at sweeps, until it is taken.
     pub named: Vec<Named>,
 }
 
-/// Fewer pages of the slower detectors are not worth a sweep.
-const FEW: usize = 1 << 9;
+/// What the slower detectors remember.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Slow {
+    pages: usize,
+    accesses: usize,
+}
+
+/// Less of the slower detectors is not worth a sweep.
+const FEW: Slow = Slow {
+    pages: 1 << 9,
+    accesses: 1 << 16,
+};
 
 /// Whether what crosses frames is checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -133,7 +79,7 @@ impl Shard {
                 skip_atomics,
             ),
             clashes: Vec::new(),
-            swept: 0,
+            swept: Slow::default(),
             few: FEW,
             named: Vec::new(),
         }
@@ -193,9 +139,12 @@ impl Shard {
 
     /// Forgets as soon as it can, however little there is: for tests.
     pub fn forget_eagerly(&mut self) {
-        self.few = 0;
+        self.few = Slow::default();
         if let Some(fast) = &mut self.fast {
             fast.sweep_from(0);
+        }
+        if let Some(eraser) = &mut self.eraser {
+            eraser.collect_from(0);
         }
     }
 
@@ -256,9 +205,7 @@ impl Shard {
         for side in slow.chain(eraser.iter().flat_map(Eraser::ids)) {
             used.add(side.info.caller);
         }
-        for described in blocks.maps.values().flat_map(BTreeMap::values) {
-            described.stacks(used);
-        }
+        blocks.stacks(used);
         found.stacks(used);
     }
 
@@ -273,8 +220,31 @@ impl Shard {
     }
 
     fn slow_pages(&self) -> usize {
-        self.djit.as_ref().map_or(0, Djit::pages)
-            + self.goldilocks.as_ref().map_or(0, Goldilocks::pages)
+        self.slow().pages
+    }
+
+    fn slow(&self) -> Slow {
+        let (djit, goldilocks) = (self.djit.as_ref(), self.goldilocks.as_ref());
+        Slow {
+            pages: djit.map_or(0, Djit::pages) + goldilocks.map_or(0, Goldilocks::pages),
+            accesses: djit.map_or(0, Djit::remembered)
+                + goldilocks.map_or(0, |one| one.remembered().0),
+        }
+    }
+
+    /// Whether the slower detectors have so much more than after the last sweep that the next one is worth while.
+    fn sweep_is_due(&self) -> bool {
+        let (now, swept, few) = (self.slow(), self.swept, self.few);
+        now.pages > (2 * swept.pages).max(few.pages)
+            || now.accesses > (2 * swept.accesses).max(few.accesses)
+    }
+
+    /// What the slower detectors remember: accesses, what says who knows of them, and sets of locks.
+    pub fn remembered(&self) -> usize {
+        let goldilocks = self.goldilocks.as_ref().map(Goldilocks::remembered);
+        let (pasts, rows, origins) = goldilocks.unwrap_or_default();
+        let sets = self.eraser.as_ref().map_or(0, Eraser::sets);
+        self.djit.as_ref().map_or(0, Djit::remembered) + pasts + rows + origins + sets
     }
 
     fn news(&mut self, news: &[News]) {
@@ -295,6 +265,15 @@ impl Shard {
                     if let Some(fast) = &mut self.fast {
                         fast.sweep(buried, &mut named);
                     }
+                    if let Some(djit) = &mut self.djit {
+                        bury(djit, buried, &mut named);
+                    }
+                    // With those that are buried alone, for that must not depend on how far the checkers are.
+                    if let Some(goldilocks) = &mut self.goldilocks
+                        && !buried.is_empty()
+                    {
+                        goldilocks.bury();
+                    }
                     self.clocks.forget_unnamed(&named);
                     self.named.push(named);
                 }
@@ -313,15 +292,11 @@ impl Shard {
                         eraser.ended(*strand);
                     }
                 }
-                News::Known {
-                    times,
-                    living,
-                    gone,
-                } => {
+                News::Known { times, living } => {
                     if let Some(fast) = &mut self.fast {
                         fast.forget(times);
                     }
-                    if self.slow_pages() > (2 * self.swept).max(self.few) {
+                    if self.sweep_is_due() {
                         if let Some(djit) = &mut self.djit {
                             djit.forget(|past| {
                                 times
@@ -330,9 +305,9 @@ impl Shard {
                             });
                         }
                         if let Some(goldilocks) = &mut self.goldilocks {
-                            goldilocks.forget(living, gone);
+                            goldilocks.forget(living);
                         }
-                        self.swept = self.slow_pages();
+                        self.swept = self.slow();
                     }
                 }
                 News::Frame => {
@@ -461,6 +436,33 @@ impl Shard {
             );
         }
     }
+}
+
+/// What nobody can ever know of leaves its slot, as [`Fast::sweep`] does it; says which slots are named then. DJIT+ has slots in
+/// the place of strands.
+fn bury(djit: &mut Djit<Side>, buried: &[Buried], named: &mut Named) {
+    let by_slot = by_slot(buried);
+    let of = |epoch: Epoch| by_slot.get(epoch.strand.0 as usize).copied().flatten();
+    let nobody = Strand(u32::from(Slot::BURIED.0));
+    djit.bury(
+        |epoch| {
+            let one = of(epoch).filter(|one| one.has_unknown(epoch.time.0))?;
+            Some(Epoch {
+                strand: nobody,
+                time: Time(u64::from(one.strand.0) + 1),
+            })
+        },
+        |epoch| epoch.strand == nobody,
+        |mine, other| {
+            let other = (other.strand.0 as u16, other.time.0);
+            of(mine).is_some_and(|one| one.implies(mine.time.0, other))
+        },
+        |epoch| {
+            if epoch.strand != nobody {
+                named.add(epoch.strand.0 as u16);
+            }
+        },
+    );
 }
 
 /// Tells what a detector found for one access.

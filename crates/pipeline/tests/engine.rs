@@ -1,14 +1,14 @@
 //! The engine as a whole: what it tells does not depend on the number of checkers, its memory stays bounded, frames alone
 //! miss only what crosses them, and streams that are cut or damaged end in an answer.
 
+mod streams;
 mod traces;
 
 use deadheat_pipeline::{Across, DetectorKind, Settings, Summary, check};
 use deadheat_trace::generate::Rng;
-use deadheat_trace::wire::{
-    Act, Item, Memory, MemoryKind, Next, Source, StackNode, Touch, Touched, Writer, touch_of,
-};
+use deadheat_trace::wire::{Memory, Next, Source, Touch, touch_of};
 use deadheat_trace::{Action, Addr, Event, Mutex, Range, Shape, Site, Strand, Trace, generate};
+use streams::{Maker, touch};
 use traces::drawn;
 
 fn judge(mut memory: Memory, settings: &Settings) -> (Summary, Vec<String>) {
@@ -170,46 +170,6 @@ fn a_finding_has_both_sides() {
     assert_eq!(moments, ["lock", "access", "unlock", "access"]);
 }
 
-/// Streams made item by item.
-#[derive(Default)]
-struct Maker {
-    number: u64,
-    streams: std::collections::BTreeMap<u32, (Writer, Vec<u64>)>,
-}
-
-impl Maker {
-    fn put(&mut self, strand: u32, item: Item) {
-        let (writer, words) = self.streams.entry(strand).or_default();
-        writer.write(&item, words);
-    }
-
-    fn act(&mut self, strand: u32, action: Action) {
-        let mut act = Act::new(self.number, action, StackNode(0));
-        act.memory = MemoryKind::Heap;
-        self.number += 1;
-        self.put(strand, Item::Act(act));
-    }
-
-    fn write(&mut self, strand: u32, addr: u64, pc: u64) {
-        let touched = Touched {
-            range: Range::new(Addr(addr), 8).expect("a range"),
-            touch: Touch::Write,
-            pc,
-            caller: StackNode(0),
-        };
-        self.put(strand, Item::Touch(touched));
-    }
-
-    fn finish(self) -> Memory {
-        let mut memory = Memory::default();
-        for (strand, (_, words)) in self.streams {
-            memory.set_stream(Strand(strand), words);
-        }
-        memory.portion = 512;
-        memory
-    }
-}
-
 /// Twenty thousand threads one after another, each with memory and a lock of its own: what all know is forgotten, and
 /// slots are used again.
 #[test]
@@ -232,7 +192,7 @@ fn what_everybody_knows_is_forgotten() {
             checkers,
             ..Settings::default()
         };
-        let mut source = maker_clone(&maker).finish();
+        let mut source = maker.clone().finish();
         let summary = check(&mut source, &settings, &mut |_: &str| ());
         assert_eq!(summary.findings, 0);
         assert_eq!(summary.passed.accesses, 2 * count);
@@ -270,29 +230,11 @@ fn threads_that_nobody_joins_are_forgotten() {
             ..Settings::default()
         };
         let mut lines = Vec::new();
-        let summary = check(
-            &mut maker_clone(&maker).finish(),
-            &settings,
-            &mut |line: &str| lines.push(line.to_owned()),
-        );
+        let summary = check(&mut maker.clone().finish(), &settings, &mut |line: &str| {
+            lines.push(line.to_owned())
+        });
         assert_eq!(summary.findings, 1, "{lines:?}");
         assert!(summary.holders < 4000, "{summary:?}");
-    }
-}
-
-fn touch(touch: Touch, addr: u64, pc: u64) -> Item {
-    Item::Touch(Touched {
-        range: Range::new(Addr(addr), 8).expect("a range"),
-        touch,
-        pc,
-        caller: StackNode(0),
-    })
-}
-
-fn maker_clone(maker: &Maker) -> Maker {
-    Maker {
-        number: maker.number,
-        streams: maker.streams.clone(),
     }
 }
 

@@ -37,7 +37,7 @@ use deadheat_detect::entry::{self, Entry, MASK, PLAIN, WRITE};
 use deadheat_trace::Range;
 use deadheat_trace::wire::StackSet;
 
-use crate::batch::{Batch, Buried, Named, Run, Slot, bits};
+use crate::batch::{Batch, Buried, Named, Run, Slot, bits, by_slot};
 use crate::detector::{Clocks, DetectorKind};
 use crate::found::{Found, Info};
 use ahead::{AHEAD, Ahead};
@@ -222,11 +222,7 @@ impl Fast {
     /// Accesses of which nobody can ever know leave their slots; of two that race with the same, one is enough, and of two of
     /// which one is known only to those who know the other, the one. Says which slots are named then.
     pub fn sweep(&mut self, buried: &[Buried], named: &mut Named) {
-        let slots = buried.iter().map(|one| usize::from(one.slot.0) + 1).max();
-        let mut by_slot: Vec<Option<&Buried>> = vec![None; slots.unwrap_or(0)];
-        for one in buried {
-            by_slot[usize::from(one.slot.0)] = Some(one);
-        }
+        let by_slot = by_slot(buried);
         let of = |entry: Entry| by_slot.get(usize::from(entry.slot())).copied().flatten();
         // Those that may be enough for others of their cell.
         let mut tellers: Vec<(Entry, &Buried)> = Vec::new();
@@ -244,17 +240,14 @@ impl Fast {
             cell::keep(cell, lists, |word| {
                 let entry = Entry(*word);
                 let enough = |&(other, by): &(Entry, &Buried)| {
-                    by.implies(other, entry)
+                    by.implies(other.seq(), (entry.slot(), entry.seq()))
                         && other.0 != entry.0
                         && entry::subsumes(other, entry, true)
                 };
                 if tellers.iter().rev().any(enough) {
                     return false;
                 }
-                if let Some(one) = of(entry)
-                    && one.after < entry.seq()
-                    && entry.seq() <= one.last
-                {
+                if let Some(one) = of(entry).filter(|one| one.has_unknown(entry.seq())) {
                     let what = *word & ((1 << entry::SEQ_SHIFT) - 1);
                     *word = entry::stamp(Slot::BURIED.0, u64::from(one.strand.0) + 1) | what;
                 } else if entry.slot() != Slot::BURIED.0 {
