@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use crate::layout::{CELL_BYTES, PAGE_BYTES, PAGE_CELLS, RECORD};
+use crate::layout::{CELL_BYTES, PAGE_BYTES, PAGE_CELLS, RECORD, SET};
 
 /// Why there is no GPU engine, or why it stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ struct Program {
     layout: wgpu::BindGroupLayout,
     check: wgpu::ComputePipeline,
     fold: wgpu::ComputePipeline,
-    sweep: Option<wgpu::ComputePipeline>,
+    sweep: wgpu::ComputePipeline,
 }
 
 impl Gpu {
@@ -207,7 +207,7 @@ impl Gpu {
         Program {
             check: pipeline(check),
             fold: pipeline(fold),
-            sweep: (kernels != Kernels::Eraser).then(|| pipeline("sweep")),
+            sweep: pipeline("sweep"),
             layout,
         }
     }
@@ -258,10 +258,11 @@ pub struct Order<'a> {
     pub pages: u32,
     /// Whether accesses are checked, or the touched cells only handed over.
     pub check: bool,
-    /// Whether what everybody knows is dropped afterwards.
-    pub sweep: bool,
-    /// The filters of all sets of locks.
+    /// If not 0, all cells are looked at afterwards: what everybody knows is dropped, and so many words say what is left.
+    pub live: u64,
+    /// The filters of all sets of locks, and which ones are new.
     pub sets: &'a [u32],
+    pub new_sets: &'a [u32],
 }
 
 /// What came of it.
@@ -269,7 +270,7 @@ pub struct Order<'a> {
 pub struct Outcome {
     /// Records of cells that were handed over.
     pub handed: Vec<u32>,
-    /// For each page, whether anything is left on it; if there was a sweep.
+    /// For each page, whether anything is left on it, and marks of what cells have; if there was a sweep.
     pub live: Option<Vec<u32>>,
 }
 
@@ -289,8 +290,8 @@ struct Flight {
     memory: Memory,
     ready: Receiver<bool>,
     submission: wgpu::SubmissionIndex,
-    /// Pages in `live`.
-    swept: u64,
+    /// Words in `live`.
+    live: u64,
 }
 
 /// Records that are read without asking how many there are.
@@ -307,8 +308,6 @@ pub struct Bench {
     state: wgpu::Buffer,
     pages: u64,
     sets: wgpu::Buffer,
-    /// Words of `sets` that the device has.
-    sets_there: usize,
     spare: Vec<Memory>,
     flights: VecDeque<Flight>,
 }
@@ -321,7 +320,6 @@ impl Bench {
             state: gpu.table(PAGE_BYTES),
             pages: 1,
             sets: gpu.table(8 * 4),
-            sets_there: 0,
             spare: Vec::new(),
             flights: VecDeque::new(),
             gpu: gpu.clone(),
@@ -345,9 +343,9 @@ impl Bench {
         for &page in order.clear {
             encoder.clear_buffer(&self.state, u64::from(page) * PAGE_BYTES, Some(PAGE_BYTES));
         }
-        self.send_sets(order.sets);
-        let swept = if order.sweep { order.pages.into() } else { 0 };
-        let memory = self.memory(order, swept);
+        self.send_sets(order.sets, order.new_sets);
+        let live = order.live;
+        let memory = self.memory(order);
         self.gpu
             .queue
             .write_buffer(&memory.input, 0, bytemuck::cast_slice(order.input));
@@ -388,17 +386,17 @@ impl Bench {
                 pass.set_pipeline(&self.program.fold);
                 pass.dispatch_workgroups(order.touched.div_ceil(128), 1, 1);
             }
-            if let (Some(sweep), true) = (&self.program.sweep, order.sweep) {
+            if live > 0 {
                 let groups = order.pages * (PAGE_CELLS as u32 / 128);
                 let wide = groups.min(1 << 15);
-                pass.set_pipeline(sweep);
+                pass.set_pipeline(&self.program.sweep);
                 pass.dispatch_workgroups(wide, groups.div_ceil(wide), 1);
             }
         }
         let first = FIRST_BYTES.min(memory.handed.size());
         encoder.copy_buffer_to_buffer(&memory.handed, 0, &memory.reading, 0, first);
-        if swept > 0 {
-            encoder.copy_buffer_to_buffer(&memory.live, 0, &memory.reading, FIRST_BYTES, swept * 4);
+        if live > 0 {
+            encoder.copy_buffer_to_buffer(&memory.live, 0, &memory.reading, FIRST_BYTES, live * 4);
         }
         let submission = self.gpu.queue.submit([encoder.finish()]);
         let (sender, ready) = channel();
@@ -411,7 +409,7 @@ impl Bench {
             memory,
             ready,
             submission,
-            swept,
+            live,
         });
     }
 
@@ -430,9 +428,9 @@ impl Bench {
         } else {
             self.rest(&memory, count)?
         };
-        let live = (flight.swept > 0).then(|| {
+        let live = (flight.live > 0).then(|| {
             let from = FIRST_BYTES as usize / 4;
-            words[from..from + flight.swept as usize].to_vec()
+            words[from..from + flight.live as usize].to_vec()
         });
         self.spare.push(memory);
         match self.gpu.failure() {
@@ -499,33 +497,39 @@ impl Bench {
         (self.state, self.pages) = (larger, wanted);
     }
 
-    fn send_sets(&mut self, sets: &[u32]) {
-        if sets.len() <= self.sets_there {
-            return;
-        }
+    fn send_sets(&mut self, sets: &[u32], new: &[u32]) {
+        let send = |table: &wgpu::Buffer, from: usize, to: usize| {
+            let (at, words) = (from as u64 * 4, bytemuck::cast_slice(&sets[from..to]));
+            self.gpu.queue.write_buffer(table, at, words);
+        };
         if sets.len() as u64 * 4 > self.sets.size() {
             self.sets = self.gpu.table((sets.len() as u64 * 4).next_power_of_two());
-            self.sets_there = 0;
+            send(&self.sets, 0, sets.len());
+            return;
         }
-        let new = &sets[self.sets_there..];
-        let at = self.sets_there as u64 * 4;
-        self.gpu
-            .queue
-            .write_buffer(&self.sets, at, bytemuck::cast_slice(new));
-        self.sets_there = sets.len();
+        // Those that follow each other together.
+        let mut new = new.iter().map(|&set| set as usize).peekable();
+        while let Some(first) = new.next() {
+            let mut end = first + 1;
+            while new.next_if_eq(&end).is_some() {
+                end += 1;
+            }
+            send(&self.sets, first * SET, end * SET);
+        }
     }
 
     /// Memory for a batch: some that was used before if it is large enough.
-    fn memory(&mut self, order: &Order<'_>, swept: u64) -> Memory {
+    fn memory(&mut self, order: &Order<'_>) -> Memory {
         let input = order.input.len() as u64 * 4;
         let verdicts = u64::from(order.touched) * 4;
         let handed = 4 + u64::from(order.touched) * RECORD as u64 * 4;
-        let reading = FIRST_BYTES + swept * 4;
+        let live = order.live * 4;
+        let reading = FIRST_BYTES + live;
         let fits = |memory: &Memory| {
             memory.input.size() >= input
                 && memory.verdicts.size() >= verdicts
                 && memory.handed.size() >= handed
-                && memory.live.size() >= swept * 4
+                && memory.live.size() >= live
                 && memory.reading.size() >= reading
         };
         if let Some(memory) = self.spare.pop().filter(fits) {
@@ -539,7 +543,7 @@ impl Bench {
             input: self.gpu.table(roomy(input)),
             verdicts: self.gpu.table(roomy(verdicts)),
             handed: self.gpu.table(roomy(handed)),
-            live: self.gpu.table(swept * 4),
+            live: self.gpu.table(live),
             reading: self.gpu.buffer(
                 roomy(reading),
                 wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,

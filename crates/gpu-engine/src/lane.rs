@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use deadheat_detect::entry::{Entry, stamp};
-use deadheat_detect::eraser::{Lock, Set, State, Watched};
+use deadheat_detect::eraser::{Lock, State, Watched};
 use deadheat_pipeline::batch::{Access, Batch, Run, Step, bits};
 use deadheat_pipeline::detector::DetectorKind;
 use deadheat_pipeline::found::{Candidate, Found, Info, Side};
@@ -20,6 +20,7 @@ use deadheat_trace::wire::StackSet;
 use crate::device::{Bench, Gpu, GpuError, Kernels, Order};
 use crate::layout::{ENTRY, GROUP, GUARDS, HANDED, RECORD, why};
 use crate::pack::{Packed, Packer};
+use crate::sites::Sites;
 
 /// What became of the cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,6 +55,8 @@ pub struct Limits {
     pub pages: u32,
     /// Fewer pages are not worth a sweep.
     pub few: usize,
+    /// Fewer places in the code, and fewer sets of locks, are not worth looking for those that no cell has.
+    pub numbered: usize,
     /// Accesses of a cell that a thread goes through.
     pub walk: u32,
     /// The largest time of a strand; when one is larger, everything goes to the CPU.
@@ -65,6 +68,7 @@ impl Default for Limits {
         Limits {
             pages: u32::MAX,
             few: 1 << 10,
+            numbered: crate::sites::FEW,
             walk: crate::device::WALK,
             times: crate::pack::MOST_TIME,
         }
@@ -88,6 +92,8 @@ impl Lane {
         let bench = Bench::new(gpu, kernels)?;
         let mut packer = Packer::new(kernels, bench.most_pages().min(limits.pages));
         (packer.few, packer.walk) = (limits.few, limits.walk);
+        packer.sites = Sites::new(limits.numbered);
+        packer.filters.collect_from(limits.numbered / 16);
         packer.most_time = limits.times.min(crate::pack::MOST_TIME);
         Ok(Lane {
             kind,
@@ -113,7 +119,7 @@ impl Lane {
     pub fn submit(&mut self, batch: &Batch) {
         let packed = self.packer.pack(batch, self.most);
         let clear = std::mem::take(&mut self.packer.pages.clear);
-        let busy = packed.touched > 0 || packed.sweep;
+        let busy = packed.touched > 0 || packed.live > 0;
         if busy {
             self.bench.submit(&Order {
                 input: &packed.input,
@@ -122,8 +128,9 @@ impl Lane {
                 clear: &clear,
                 pages: self.packer.pages.places(),
                 check: packed.check,
-                sweep: packed.sweep,
-                sets: &self.packer.filters,
+                live: packed.live,
+                sets: self.packer.filters.words(),
+                new_sets: &packed.new_sets,
             });
         } else {
             // They are to be cleared before they are used.
@@ -146,7 +153,7 @@ impl Lane {
                 taken = true;
             }
             if let Some(live) = outcome.live {
-                self.packer.swept(packed.serial, &live);
+                self.packer.swept(packed.serial, packed.marks, &live);
             }
         }
         let rest = self.rest(batch, &packed, taken);
@@ -156,12 +163,17 @@ impl Lane {
         Ok(self.shard.check(&rest))
     }
 
-    /// Adds the call stacks of all that is remembered. The numbers of places on the GPU are never used again, so all of them are.
+    /// Adds the call stacks of all that is remembered.
     pub fn stacks(&mut self, used: &mut StackSet) {
         self.shard.stacks(used);
-        for info in &self.packer.sites {
+        for info in self.packer.sites.iter() {
             used.add(info.caller);
         }
+    }
+
+    /// How many places in the code, and sets of locks, are remembered.
+    pub fn numbered(&self) -> (usize, usize) {
+        (self.packer.sites.len(), self.packer.filters.len())
     }
 
     /// What was found in all.
@@ -204,8 +216,7 @@ impl Lane {
     }
 
     fn info(&self, site: u32) -> Info {
-        let info = self.packer.sites.get(site as usize);
-        info.copied().unwrap_or_default()
+        self.packer.sites.of(site)
     }
 
     fn adopt_group(&mut self, number: u64, group: &[u32]) {
@@ -218,7 +229,7 @@ impl Lane {
         let guards: Vec<&[Lock]> = group[1..1 + GUARDS]
             .iter()
             .take(count)
-            .map(|&set| self.packer.holding.locks(Set(set)))
+            .map(|&set| self.packer.filters.locks(set))
             .collect();
         let side = |at: usize| {
             let info = self.info(group[at + 2]);

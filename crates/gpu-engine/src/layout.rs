@@ -14,6 +14,12 @@ pub const HANDED: u32 = 1 << 31;
 /// No piece.
 pub const NONE: u32 = u32::MAX;
 
+/// Whether a bit of some words is set; none is beyond their end.
+pub fn has_bit(words: &[u32], bit: u32) -> bool {
+    let word = words.get(bit as usize / 32);
+    word.is_some_and(|word| word >> (bit % 32) & 1 == 1)
+}
+
 /// Words at the beginning of the input, which say where its tables are.
 pub const HEADER: usize = 16;
 /// Words of a piece, a touched cell, a run, a transfer, a remembered access, a group.

@@ -12,6 +12,8 @@
 //! | [`lane`]   | one detector: what the GPU has, what the CPU has, and how cells go from one to the other  |
 //! | [`pack`]   | a batch as the kernels want it                                                            |
 //! | [`pages`]  | which memory is on the GPU                                                                |
+//! | [`sites`]  | where and how accesses were made, as numbers                                              |
+//! | [`filters`] | Eraser's sets of locks, as Bloom filters                                                 |
 //! | [`device`] | the GPU itself, through wgpu                                                              |
 //! | `kernels`  | WGSL: clocks and Goldilocks on remembered accesses, Eraser on groups of bytes             |
 //!
@@ -32,10 +34,12 @@
 
 pub mod device;
 pub mod engine;
+pub mod filters;
 pub mod lane;
 pub mod layout;
 pub mod pack;
 pub mod pages;
+pub mod sites;
 
 pub use device::{Gpu, GpuError};
 pub use engine::engine;

@@ -4,8 +4,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use deadheat_detect::entry::{Care, Op};
-use deadheat_detect::eraser::{Holding, Set};
 use deadheat_order::{Holder, Transfer};
 use deadheat_pipeline::batch::{Access, Batch, News, Run, Step, bits, kind};
 use deadheat_pipeline::detector::Clocks;
@@ -13,8 +11,10 @@ use deadheat_pipeline::found::Info;
 use deadheat_trace::Range;
 
 use crate::device::{Kernels, WALK};
+use crate::filters::Filters;
 use crate::layout::{self, FRESH, HEADER, NONE, PAGE_CELLS, PAGE_SHIFT, PIECE, why};
 use crate::pages::{self, CPU, Pages};
+use crate::sites::{self, Sites};
 
 /// A piece of an access, as the CPU remembers it until the GPU has answered.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +44,12 @@ pub struct Packed {
     pub touched: u32,
     /// Whether the accesses can be checked at all, or the touched cells are only handed over.
     pub check: bool,
-    pub sweep: bool,
+    /// Words of what the GPU says after it has looked at all cells; 0 if it does not: one for each page, then marks of sites and
+    /// of sets, which begin there.
+    pub live: u64,
+    pub marks: Option<Marks>,
+    /// Sets of locks whose filters are new.
+    pub new_sets: Vec<u32>,
     /// All pieces, for the CPU, and where those of each run begin.
     pub touches: Vec<Touch>,
     pub runs: Vec<u32>,
@@ -55,6 +60,13 @@ pub struct Packed {
     pub serial: u64,
 }
 
+/// Where the marks of sites and of sets begin in what a sweep says.
+#[derive(Clone, Copy, Debug)]
+pub struct Marks {
+    sites: usize,
+    sets: usize,
+}
+
 /// Lays batches out, one after another.
 #[derive(Debug)]
 pub struct Packer {
@@ -62,14 +74,11 @@ pub struct Packer {
     pub pages: Pages,
     clocks: Clocks,
     /// What strands hold, and all sets of locks; for Eraser.
-    pub holding: Holding,
-    /// The filters of the sets.
-    pub filters: Vec<u32>,
-    lock_bits: HashMap<deadheat_detect::eraser::Lock, u32>,
-    /// Where and how accesses were made, by their number.
-    pub sites: Vec<Info>,
-    site_numbers: HashMap<(u64, u64), u32>,
-    near_sites: Vec<(Info, u32)>,
+    pub filters: Filters,
+    /// Where and how accesses were made.
+    pub sites: Sites,
+    /// Whether the GPU was asked which sites and sets its cells have, and has not answered.
+    marking: bool,
     serial: u64,
     /// What everybody knows, if that is new since the last sweep.
     known: Option<Arc<[u64]>>,
@@ -99,7 +108,6 @@ pub struct Packer {
     start_times: Vec<u32>,
 }
 
-const NEAR_SITES: usize = 1 << 10;
 /// Fewer pages are not worth a sweep.
 const FEW: usize = 1 << 10;
 
@@ -110,12 +118,9 @@ impl Packer {
             kernels,
             pages: Pages::new(pages),
             clocks: Clocks::default(),
-            holding: Holding::default(),
-            filters: Vec::new(),
-            lock_bits: HashMap::new(),
-            sites: Vec::new(),
-            site_numbers: HashMap::new(),
-            near_sites: vec![(Info::default(), NONE); NEAR_SITES],
+            filters: Filters::default(),
+            sites: Sites::new(sites::FEW),
+            marking: false,
             serial: 0,
             known: None,
             swept: 0,
@@ -200,9 +205,9 @@ impl Packer {
                     }
                 }
                 News::Transfer(transfer) => self.transfer(*transfer),
-                News::Took(strand, lock, mode) => self.holding.took(*strand, *lock, *mode),
-                News::Gave(strand, lock, mode) => self.holding.gave(*strand, *lock, *mode),
-                News::Ended(strand) => self.holding.ended(*strand),
+                News::Took(strand, lock, mode) => self.filters.took(*strand, *lock, *mode),
+                News::Gave(strand, lock, mode) => self.filters.gave(*strand, *lock, *mode),
+                News::Ended(strand) => self.filters.ended(*strand),
                 News::Known { times, .. } => self.known = Some(times.clone()),
                 // Not for those who do not say that they need it.
                 News::Sweep { .. } => {}
@@ -236,13 +241,7 @@ impl Packer {
         let holder = self.holders.get(&run.holder).copied().unwrap_or(NONE);
         let mut sets = [0; 4];
         if self.kernels == Kernels::Eraser {
-            let kinds = [
-                (Op::Read, Care::Plain),
-                (Op::Write, Care::Plain),
-                (Op::Read, Care::Atomic),
-                (Op::Write, Care::Atomic),
-            ];
-            sets = kinds.map(|(op, care)| self.holding.set(run.strand, op, care).0);
+            sets = self.filters.sets(run.strand, self.serial);
         }
         if self.kernels == Kernels::Goldilocks && holder == NONE {
             self.strange = true;
@@ -312,11 +311,12 @@ impl Packer {
             self.packed.some_owned = true;
             return;
         }
-        let site = self.site(Info {
+        let info = Info {
             spot: access.spot,
             caller: access.caller,
             locks: by.locks,
-        });
+        };
+        let site = self.sites.number(info, self.serial);
         let bits = bits(access.spot.kind()) as u32;
         for number in first_cell..=last_cell {
             let index = self.pages.index(number >> (PAGE_SHIFT - 3));
@@ -432,60 +432,31 @@ impl Packer {
         }
     }
 
-    #[inline]
-    fn site(&mut self, info: Info) -> u32 {
-        let near = (info.spot.0 ^ u64::from(info.caller.0) << 7 ^ u64::from(info.locks.0) << 3)
-            .wrapping_mul(0x9E37_79B9_7F4A_7C15)
-            >> 54;
-        let (known, number) = self.near_sites[near as usize];
-        if known == info && number != NONE {
-            return number;
-        }
-        let sites = &mut self.sites;
-        let key = (
-            info.spot.0,
-            u64::from(info.caller.0) << 32 | u64::from(info.locks.0),
-        );
-        let number = *self.site_numbers.entry(key).or_insert_with(|| {
-            sites.push(info);
-            (sites.len() - 1) as u32
-        });
-        self.near_sites[near as usize] = (info, number);
-        number
-    }
-
-    /// The filters of sets that are new.
-    fn filter_sets(&mut self) {
-        for set in self.filters.len() / layout::SET..self.holding.sets() {
-            let mut words = [0u32; layout::SET];
-            for lock in self.holding.locks(Set(set as u32)) {
-                let count = self.lock_bits.len() as u32;
-                let number = *self.lock_bits.entry(*lock).or_insert(count);
-                let bit = number as usize % layout::LOCK_BITS;
-                if (number as usize) < layout::LOCK_BITS {
-                    words[bit / 32] |= 1 << (bit % 32);
-                }
-                words[layout::SET / 2 + bit / 32] |= 1 << (bit % 32);
-            }
-            self.filters.extend(words);
-        }
-    }
-
     fn finish(&mut self, most: u64) -> Packed {
         let mut packed = std::mem::take(&mut self.packed);
         if self.kernels == Kernels::Eraser {
-            self.filter_sets();
+            packed.new_sets = self.filters.update();
         }
         let many = self.pages.count() > (2 * self.swept).max(self.few);
         let known = match many && self.kernels != Kernels::Eraser {
             true => self.known.take(),
             false => None,
         };
-        packed.sweep = known.is_some();
         let mut known_times: Vec<u32> = Vec::new();
         for &time in known.iter().flat_map(|times| times.iter()) {
             // Nobody knows more than there is.
             known_times.push(time.min(MOST_TIME) as u32);
+        }
+        let mark = !self.marking && (self.sites.is_due() || self.filters.is_due());
+        if (mark || known.is_some()) && self.pages.places() > 0 {
+            packed.live = self.pages.places().into();
+            if mark {
+                let sites = packed.live as usize;
+                let sets = sites + self.sites.numbers().div_ceil(32);
+                packed.live = (sets + self.filters.numbers().div_ceil(32)) as u64;
+                packed.marks = Some(Marks { sites, sets });
+                self.marking = true;
+            }
         }
         packed.check = !self.closed && !std::mem::take(&mut self.strange);
         packed.pieces = (self.pieces.len() / PIECE) as u32;
@@ -532,6 +503,9 @@ impl Packer {
             input.extend_from_slice(table);
         }
         input[8] = self.holders.len() as u32;
+        let marks = packed.marks.map(|marks| (marks.sites, marks.sets));
+        let (sites, sets) = marks.unwrap_or((NONE as usize, NONE as usize));
+        (input[10], input[15]) = (sites as u32, sets as u32);
         input[11] = self.walk;
         input[13] = known_times.len() as u32;
         input[14] = self.pages.places() * PAGE_CELLS as u32;
@@ -556,8 +530,14 @@ impl Packer {
             .sum::<usize>()
     }
 
-    /// What a sweep left: pages with nothing on them are given up, unless a later batch has touched them.
-    pub fn swept(&mut self, serial: u64, live: &[u32]) {
+    /// What a sweep left: pages with nothing on them are given up, and sites and sets that no cell has, unless a later batch has
+    /// touched them.
+    pub fn swept(&mut self, serial: u64, marks: Option<Marks>, live: &[u32]) {
+        if let Some(Marks { sites, sets }) = marks {
+            self.sites.collect(serial, &live[sites..sets]);
+            self.filters.collect(serial, &live[sets..]);
+            self.marking = false;
+        }
         for number in self.pages.numbers() {
             let Some(index) = self.pages.find(number) else {
                 continue;

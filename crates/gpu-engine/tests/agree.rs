@@ -64,6 +64,7 @@ fn tight() -> Limits {
     Limits {
         pages: 2,
         few: 0,
+        numbered: 0,
         walk: 3,
         times: 40,
     }

@@ -75,6 +75,15 @@ fn includes(outer: u32, inner: u32) -> bool {
     return (inner & ~outer & WHAT) == 0u;
 }
 
+// A sweep may be asked to mark the sites and sets that cells have: where their bits begin in `live`, or NONE.
+fn mark_site(site: u32) {
+    if input[10] != NONE { atomicOr(&live[input[10] + site / 32u], 1u << (site % 32u)); }
+}
+
+fn mark_set(lockset: u32) {
+    if input[15] != NONE { atomicOr(&live[input[15] + lockset / 32u], 1u << (lockset % 32u)); }
+}
+
 fn suspect(cell: u32, why: u32) {
     atomicOr(&verdicts[cell], why);
 }

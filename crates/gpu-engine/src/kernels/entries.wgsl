@@ -156,7 +156,8 @@ fn fold_entries(@builtin(global_invocation_id) id: vec3<u32>) {
     }
 }
 
-// One thread for each cell of all pages: drops what every strand that is left knows, and says which pages have more.
+// One thread for each cell of all pages: drops what every strand that is left knows, says which pages have more, and marks what
+// is left.
 @compute @workgroup_size(128)
 fn sweep(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
     let cell = id.y * groups.x * 128u + id.x;
@@ -175,7 +176,9 @@ fn sweep(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) 
         if slot < input[13] && time <= input[input[12] + slot] { continue; }
         state[base + 1u + kept * 3u] = what;
         state[base + 2u + kept * 3u] = time;
-        state[base + 3u + kept * 3u] = state[base + 3u + i * 3u];
+        let site = state[base + 3u + i * 3u];
+        state[base + 3u + kept * 3u] = site;
+        mark_site(site);
         kept++;
     }
     state[base] = kept;

@@ -260,3 +260,21 @@ fn fold_groups(@builtin(global_invocation_id) id: vec3<u32>) {
         }
     }
 }
+
+// One thread for each cell of all pages: says which pages have something, and marks what that is.
+@compute @workgroup_size(128)
+fn sweep(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) wide: vec3<u32>) {
+    let cell = id.y * wide.x * 128u + id.x;
+    if cell >= input[14] { return; }
+    let base = cell * CELL;
+    let count = state[base];
+    if count == 0u { return; }
+    atomicOr(&live[cell / 512u], 1u);
+    if (count & HANDED) != 0u { return; }
+    for (var group = 0u; group < count; group++) {
+        let at = base + 1u + group * GROUP;
+        for (var i = 0u; i < (state[at] >> 12u); i++) { mark_set(state[at + 1u + i]); }
+        mark_site(state[at + 8u]);
+        mark_site(state[at + 11u]);
+    }
+}
