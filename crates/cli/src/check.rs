@@ -7,13 +7,11 @@ use crate::output::{self, Output};
 use crate::say::say;
 use crate::state;
 use deadheat_pipeline::sequence::Passed;
-use deadheat_pipeline::{
-    Across, DetectorKind, Listener, Other, Settings as CheckSettings, check_with,
-};
+use deadheat_pipeline::{Across, DetectorKind, Listener, Settings as CheckSettings, check_with};
 use deadheat_report::{Collector, Outcome, Reply, Settings as CollectorSettings};
 use deadheat_trace::Trace;
-use deadheat_trace::file::{OpenError, Reader};
-use deadheat_trace::wire::{Memory, Source};
+use deadheat_trace::file::{Loss, OpenError, Reader};
+use deadheat_trace::wire::Memory;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -43,19 +41,22 @@ pub fn main(args: &[OsString]) -> Result<ExitCode> {
     let recorded = open(path)?;
     let engine = crate::engine::asked("--engine", parsed.own("--engine").unwrap_or("cpu"), &how)?;
     let quiet = settings.on(Key::Quiet);
-    let (collector, failed) = match recorded {
-        Recorded::File(mut reader) => {
-            let words = reader.words();
-            let losses = reader.losses().to_vec();
-            let judging = Judge::new(collector, words, quiet);
-            judge(&mut *reader, &how, engine, judging, &losses)
-        }
-        Recorded::Text(mut memory) => {
-            let judging = Judge::new(collector, 0, quiet);
-            judge(&mut *memory, &how, engine, judging, &[])
-        }
+    let words = match &recorded {
+        Recorded::File(reader) => reader.words(),
+        Recorded::Text(_) => 0,
     };
-    let report = collector.finish(Outcome::Unknown);
+    let mut judge = Judge::new(collector, words, quiet);
+    let summary = match recorded {
+        Recorded::File(mut reader) => {
+            let summary = check_with(&mut *reader, &how, engine, &mut judge);
+            // Of its streams it is known only now.
+            judge.lost(reader.losses());
+            summary
+        }
+        Recorded::Text(mut memory) => check_with(&mut *memory, &how, engine, &mut judge),
+    };
+    judge.clear();
+    let report = judge.collector.finish(Outcome::Unknown);
     let found = !report.findings.is_empty();
     if found || !settings.on(Key::Quiet) || output.is_for_machines() {
         output.write_or_say(&report);
@@ -63,7 +64,7 @@ pub fn main(args: &[OsString]) -> Result<ExitCode> {
     if found {
         state::save(&report);
     }
-    if let Some(why) = failed {
+    if let Some(why) = summary.failed {
         return Err(
             Failure::new(format!("not all of {} was checked: {why}", path.display()))
                 .next(format!("deadheat check {} --engine cpu", path.display())),
@@ -91,6 +92,7 @@ fn how(parsed: &Parsed, settings: &Settings) -> Result<CheckSettings> {
             .filter(|jobs| (1..=256).contains(jobs))
             .ok_or_else(|| {
                 Failure::new(format!("--jobs is a number from 1 to 256, not `{text}`"))
+                    .next("deadheat check app.dht --jobs 4")
             })?,
         None => std::thread::available_parallelism().map_or(1, usize::from),
     };
@@ -130,7 +132,8 @@ fn open(path: &Path) -> Result<Recorded> {
         Err(OpenError::NoTrace) => read_text(path),
         Err(error @ OpenError::Version(_)) => Err(Failure::new(format!("{shown}: {error}"))
             .next("record the program again with this deadheat")),
-        Err(OpenError::Io(error)) => Err(Failure::new(format!("cannot read {shown}: {error}"))),
+        Err(OpenError::Io(error)) => Err(Failure::new(format!("cannot read {shown}: {error}"))
+            .next("deadheat record -o app.dht ./prog ARGS makes a file to check")),
     }
 }
 
@@ -140,8 +143,7 @@ fn read_text(path: &Path) -> Result<Recorded> {
         Failure::new(format!("{shown} is no recorded execution: {why}"))
             .next("deadheat record -o app.dht ./prog ARGS makes one")
     };
-    let bytes = std::fs::read(path)
-        .map_err(|error| Failure::new(format!("cannot read {shown}: {error}")))?;
+    let bytes = std::fs::read(path).map_err(|error| none(error.to_string()))?;
     let text = String::from_utf8(bytes)
         .map_err(|_| none("neither a file of deadheat record nor text".to_owned()))?;
     let trace: Trace = text.parse().map_err(|error| none(format!("{error}")))?;
@@ -172,24 +174,6 @@ fn json_string(text: &str) -> String {
     out
 }
 
-fn judge<S: Source>(
-    source: &mut S,
-    how: &CheckSettings,
-    engine: Option<Other>,
-    mut judge: Judge,
-    losses: &[String],
-) -> (Collector, Option<String>) {
-    let summary = check_with(source, how, engine, &mut judge);
-    judge.clear();
-    for what in losses {
-        judge.line(&format!(
-            "{{\"event\":\"loss\",\"what\":{},\"count\":1}}",
-            json_string(what)
-        ));
-    }
-    (judge.collector, summary.failed)
-}
-
 /// Collects the findings and draws the bar.
 struct Judge {
     collector: Collector,
@@ -215,6 +199,16 @@ impl Judge {
             bar: words > 0 && !quiet && std::io::stderr().is_terminal(),
             started: Instant::now(),
             drawn: None,
+        }
+    }
+
+    /// Tells what the file should have held.
+    fn lost(&mut self, losses: &[Loss]) {
+        for Loss { what, count } in losses {
+            let what = json_string(what);
+            self.line(&format!(
+                "{{\"event\":\"loss\",\"what\":{what},\"count\":{count}}}"
+            ));
         }
     }
 

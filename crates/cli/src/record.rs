@@ -31,6 +31,10 @@ pub fn main(args: &[OsString]) -> Result<ExitCode> {
     let settings = parsed.layers.resolve()?;
     let path = PathBuf::from(parsed.own("--output").unwrap_or("deadheat.dht"));
     let temp = TempDir::new()?;
+    if parsed.rest.is_empty() {
+        return Err(Failure::new("deadheat record needs a program or sources")
+            .next("deadheat record -o app.dht ./prog ARGS"));
+    }
     let target = run::target(&parsed.rest, None, &settings, &temp)?;
     if !target.direct {
         return Err(Failure::new(format!(
@@ -55,8 +59,11 @@ fn record(
     path: &Path,
     temp: &TempDir,
 ) -> Result<ExitCode> {
-    let file = File::create(path)
-        .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))?;
+    let cannot_write = |why: String| {
+        Failure::new(format!("cannot write {}: {why}", path.display()))
+            .next("-o FILE needs a place that can be written, with room for what the program does")
+    };
+    let file = File::create(path).map_err(|error| cannot_write(error.to_string()))?;
     let result = Arc::new(Mutex::new((Written::default(), Vec::new())));
     let to = Arc::clone(&result);
     let watch = Watch::start(setup, move |mut live, _tell| {
@@ -76,10 +83,7 @@ fn record(
         run::OnFinding::Report,
     )?;
     if let Some(why) = ending.failed {
-        return Err(Failure::new(format!(
-            "cannot write {}: {why}",
-            path.display()
-        )));
+        return Err(cannot_write(why));
     }
     if ending.processes == 0 {
         return Err(Failure::new(format!(
@@ -99,6 +103,12 @@ fn record(
         say(format_args!(
             "deadheat: {} accesses were dropped because the recorder was behind",
             written.dropped
+        ));
+    }
+    if written.nameless > 0 {
+        say(format_args!(
+            "deadheat: {} call stacks were left out because a file can hold no more than 4294967295",
+            written.nameless
         ));
     }
     if !settings.on(options::Key::Quiet) {

@@ -4,7 +4,7 @@ use crate::error::{Failure, Result};
 use crate::flags::{self, FlagsEnd, Parsed};
 use crate::options;
 use crate::say::say;
-use deadheat_trace::file::{OpenError, Reader, Written, save};
+use deadheat_trace::file::{Loss, OpenError, Reader, Written, save};
 use deadheat_trace::merge::InOrder;
 use deadheat_trace::wire::{Item, Memory, Source, Writer};
 use deadheat_trace::{Strand, recorded, std_format};
@@ -50,7 +50,8 @@ pub fn main(args: &[OsString]) -> Result<ExitCode> {
 fn open(path: &Path) -> Result<Reader> {
     let shown = path.display();
     let reader = Reader::open(path).map_err(|error| match error {
-        OpenError::Io(error) => Failure::new(format!("cannot read {shown}: {error}")),
+        OpenError::Io(error) => Failure::new(format!("cannot read {shown}: {error}"))
+            .next("deadheat record -o app.dht ./prog writes a trace"),
         OpenError::NoTrace => Failure::new(format!("{shown}: {error}"))
             .next("deadheat record -o app.dht ./prog writes one; deadheat trace import reads text"),
         OpenError::Version(_) => Failure::new(format!("{shown}: {error}"))
@@ -60,14 +61,18 @@ fn open(path: &Path) -> Result<Reader> {
 }
 
 /// Says what a file should have held.
-fn say_losses<'a>(losses: impl IntoIterator<Item = &'a String>) {
+fn say_losses(losses: &[Loss], damages: &[String]) {
     for loss in losses {
         say(format_args!("deadheat: {loss}"));
+    }
+    for damage in damages {
+        say(format_args!("deadheat: {damage}"));
     }
 }
 
 fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     Failure::new(format!("cannot write {}: {error}", path.display()))
+        .next("-o FILE needs a place that can be written, with room")
 }
 
 /// Counts of one strand.
@@ -149,7 +154,7 @@ fn stat(path: &Path) -> Result<ExitCode> {
         ));
     }
     crate::print(&out)?;
-    say_losses(reader.losses().iter().chain(&damages));
+    say_losses(reader.losses(), &damages);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -173,7 +178,7 @@ fn text_out(
         }
     };
     match result {
-        Ok(damages) => say_losses(reader.losses().iter().chain(&damages)),
+        Ok(damages) => say_losses(reader.losses(), &damages),
         // Whoever reads had enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         Err(error) => {
@@ -311,7 +316,7 @@ fn cut(parsed: &Parsed, path: &Path) -> Result<ExitCode> {
         part.set_stream(strand, words);
     }
     let written = write(&mut part, &to)?;
-    say_losses(reader.losses().iter().chain(&damages));
+    say_losses(reader.losses(), &damages);
     say(format_args!(
         "deadheat: wrote {}: {} accesses and {} acts",
         to.display(),

@@ -61,7 +61,7 @@ fn wrong_words() {
     check(
         &mut folder.deadheat("check gone.dht"),
         2,
-        "cannot read gone.dht",
+        "cannot read gone.dht: No such file or directory (os error 2)\n  deadheat record -o app.dht",
     );
     check(
         &mut folder.deadheat("check app.dht --detector magic"),
@@ -122,14 +122,17 @@ fn cut_and_damaged_files() {
         let output = folder.deadheat("check bad.dht").output().expect("check");
         let said = text(&output.stderr);
         assert!(
-            matches!(output.status.code(), Some(0..=2)),
+            matches!(output.status.code(), Some(0 | 1)),
             "{place}: {said}"
         );
+        // In which frame, of whatever sort; or that of the index.
+        let words: Vec<&str> = said.split_whitespace().collect();
+        let said = words.join(" ");
         assert!(
-            said.contains(lost) || said.contains("deadheat: "),
+            said.contains(", in a damaged frame at byte ")
+                || said.contains("lost index at the end"),
             "{place}: {said}"
         );
-        assert!(!said.contains("panicked"), "{place}: {said}");
     }
     // The index alone is gone: nothing of the recording is.
     let cut = &whole[..whole.len() - 8];

@@ -28,6 +28,26 @@ fn flags_keys_and_values() {
             "there is no command `rnu`\n  did you mean deadheat run?",
         ),
         ("clean.c", "to run it: deadheat run clean.c"),
+        (
+            "record",
+            "deadheat record needs a program or sources\n  deadheat record -o app.dht ./prog",
+        ),
+        (
+            "record -o none/app.dht ./clean",
+            "cannot write none/app.dht: No such file or directory (os error 2)\n  -o FILE",
+        ),
+        (
+            "run --split --checkers 0 ./clean",
+            "a number from 1 to 256, not `0`\n  deadheat run --split --checkers 2",
+        ),
+        (
+            "run --split --on-finding exec: ./clean",
+            "--on-finding exec:: there is no such action\n  report, stop",
+        ),
+        (
+            "trace stat none.dht",
+            "cannot read none.dht: No such file or directory (os error 2)\n  deadheat record -o",
+        ),
         ("report", "needs one JSON report"),
         ("report none.json", "cannot read none.json"),
         ("report clean.c", "clean.c: this is no JSON"),

@@ -324,7 +324,7 @@ fn a_killed_checker_leaves_the_program_and_a_trace_that_says_so() {
                 .expect("stat");
             let said = text(&output.stderr);
             assert!(
-                said.contains("no index") || said.contains("no trace"),
+                said.contains("lost index at the end") || said.contains("no trace"),
                 "seed {seed}: {said}"
             );
         }

@@ -3,7 +3,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use deadheat_trace::wire::{StackNode, StackSet};
+use deadheat_trace::wire::{DEEPEST, StackNode, StackSet};
 use hashbrown::HashTable;
 
 use crate::layout::Arena;
@@ -190,9 +190,6 @@ fn hash(start: u64, (caller, pc): (StackNode, u64)) -> u64 {
     let both = pc.rotate_left(32) ^ u64::from(caller.0);
     fold(fold(both) ^ pc)
 }
-
-/// Calls in one stack; a longer one is no stack.
-const DEEPEST: usize = 1 << 20;
 
 #[cfg(test)]
 mod tests {

@@ -359,7 +359,7 @@ impl Running<'_> {
         );
         lost("words of the recording that are damaged", damages.words);
         lost(
-            "events that were numbered and never recorded (the program was killed)",
+            "events that were numbered and never recorded (the program was killed, or the recording is damaged)",
             damages.missing,
         );
         lost("events that came twice or too late", damages.late);

@@ -4,14 +4,16 @@ mod calls;
 mod traces;
 
 use std::collections::HashMap;
+use std::io::Cursor;
 
 use calls::with_calls;
 use deadheat_pipeline::{Across, DetectorKind, Settings, check};
+use deadheat_trace::file::{Reader, Recording, Round};
 use deadheat_trace::generate::Rng;
 use deadheat_trace::wire::{
-    Memory, Next, Source, StackNode, StackSet, stack_of, with_stack, words_of,
+    Act, Item, Memory, Next, Source, StackNode, StackSet, Writer, stack_of, with_stack, words_of,
 };
-use deadheat_trace::{Shape, Strand, generate};
+use deadheat_trace::{Action, Shape, Strand, generate};
 use traces::drawn;
 
 /// A program counter in no stack: whoever asks for what was forgotten finds it.
@@ -163,4 +165,97 @@ fn nobody_can_tell_that_stacks_were_forgotten() {
         "{told} told, {again} again"
     );
     assert!(forgotten > drawn(10_000), "{forgotten} forgotten");
+}
+
+/// The file that a recorder writes of it, and the most that it kept in memory. Its index has several parts.
+fn recorded(memory: &Memory, forgets: bool) -> (Vec<u8>, usize, u64) {
+    let mut source = Pieces::new(memory.clone(), forgets);
+    let mut recording = Recording::new(Vec::new()).expect("written to memory");
+    recording.index_after(5);
+    let mut most = 0;
+    while recording.round(&mut source).expect("written to memory") != Round::End {
+        recording.sync().expect("written to memory");
+        most = most.max(recording.kept());
+    }
+    let (file, _) = recording.finish(&mut source).expect("written to memory");
+    (file, most, source.forgotten)
+}
+
+/// What is told of it.
+fn judged(source: &mut impl Source) -> Vec<String> {
+    let mut lines = Vec::new();
+    let settings = Settings {
+        detectors: DetectorKind::ALL.to_vec(),
+        ..Settings::default()
+    };
+    check(source, &settings, &mut |line: &str| {
+        lines.push(line.to_owned());
+    });
+    lines
+}
+
+#[test]
+fn nobody_can_tell_that_the_recorder_forgot_stacks() {
+    let mut rng = Rng::new(2);
+    let (mut told, mut again, mut forgotten) = (0, 0, 0);
+    for seed in 0..drawn(40) {
+        let memory = with_calls(&generate(seed, &Shape::large()), &mut rng);
+        let open = |file: Vec<u8>| Reader::new(Cursor::new(file)).expect("a trace");
+        let (file, _, none) = recorded(&memory, false);
+        assert_eq!(none, 0);
+        let expected = judged(&mut open(file));
+        let (file, _, count) = recorded(&memory, true);
+        forgotten += count;
+        // A recorder that was killed has written no end; indices it may have.
+        let cut = file[..file.len() - 16].to_vec();
+        let mut reader = open(file);
+        assert!(reader.losses().is_empty());
+        assert_eq!(judged(&mut reader), expected, "seed {seed}");
+        let mut reader = open(cut);
+        assert_eq!(reader.losses().len(), 1);
+        assert_eq!(judged(&mut reader), expected, "seed {seed}, cut");
+        told += expected.iter().filter(|l| l.contains("finding")).count();
+        again += expected.iter().filter(|l| l.contains("again")).count();
+    }
+    let (told, again) = (told as u64, again as u64);
+    assert!(
+        told > drawn(100) && again > drawn(20),
+        "{told} told, {again} again"
+    );
+    assert!(forgotten > drawn(1000), "{forgotten} forgotten");
+}
+
+/// Threads one after another, each with call stacks of its own.
+fn threads(count: u32) -> Memory {
+    let mut memory = Memory::default();
+    let (mut number, mut first) = (0, Vec::new());
+    for n in 1..=count {
+        let mut words = Vec::new();
+        let mut act = |strand: u32, action| {
+            let caller = memory.add_node(StackNode(0), u64::from(n));
+            let at = memory.add_node(caller, 7);
+            number += 1;
+            let item = Item::Act(Act::new(number - 1, action, at));
+            let out = if strand == 0 { &mut first } else { &mut words };
+            Writer::default().write(&item, out);
+        };
+        act(0, Action::Fork(Strand(n)));
+        act(n, Action::Begin);
+        act(n, Action::End);
+        act(0, Action::Join(Strand(n)));
+        memory.set_stream(Strand(n), words);
+    }
+    memory.set_stream(Strand(0), first);
+    memory.portion = 4;
+    memory
+}
+
+#[test]
+fn a_recorder_that_runs_for_ever_stays_small() {
+    let most = |count| recorded(&threads(count), true).1;
+    let (few, many) = (most(100), most(1000));
+    assert!(
+        many <= few + 20,
+        "{few} kept of 100 threads, {many} of 1000"
+    );
 }

@@ -29,7 +29,9 @@ impl OnFinding {
             Failure::new(format!("--on-finding {text}: there is no such action"))
                 .next("report, stop, abort, exec:COMMAND or signal:NUMBER (or signal:USR1)")
         };
-        if let Some(command) = text.strip_prefix("exec:") {
+        if let Some(command) = text.strip_prefix("exec:")
+            && !command.trim().is_empty()
+        {
             return Ok(OnFinding::Exec(command.to_string()));
         }
         if let Some(name) = text.strip_prefix("signal:") {

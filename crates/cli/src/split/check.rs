@@ -53,6 +53,7 @@ pub fn asked(parsed: &Parsed, settings: &Settings) -> Result<Option<Asked>> {
                 Failure::new(format!(
                     "--checkers is a number from 1 to 256, not `{text}`"
                 ))
+                .next("deadheat run --split --checkers 2 ./prog")
             })?,
         None => 1,
     };

@@ -1,11 +1,22 @@
-//! The index at the end of a file: where each frame is.
+//! The index of a file: where each frame is. Its last part is at the end; an entry for the part before it, if there is one, is
+//! the first of each.
 
+use super::LONGEST;
 use super::frame::Kind;
 
-pub(super) const ENTRY: usize = 20;
+const ENTRY: usize = 20;
+/// As many entries fit a part, beside the one for the part before.
+pub(super) const MOST: usize = LONGEST / ENTRY - 1;
 pub(super) const TRAIL: [u8; 8] = *b"DHTRAIL.";
 /// The offset of the index frame and the trail.
 pub(super) const FOOTER: usize = 16;
+
+/// A part of the index.
+pub(super) fn payload(entries: &[Entry]) -> Vec<u8> {
+    let mut payload = Vec::with_capacity(entries.len() * ENTRY);
+    entries.iter().for_each(|entry| entry.write(&mut payload));
+    payload
+}
 
 /// Where a frame is and what it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +28,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    pub fn write(&self, out: &mut Vec<u8>) {
+    fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.offset.to_le_bytes());
         out.extend_from_slice(&[self.kind as u8, 0, 0, 0]);
         out.extend_from_slice(&self.strand.to_le_bytes());

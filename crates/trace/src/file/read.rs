@@ -1,7 +1,7 @@
 //! Reading a trace. Whatever the bytes are, this neither panics nor runs away: lengths are bounded before anything is
 //! allocated, and each frame is checked before it is used.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -12,6 +12,7 @@ use crate::wire::{Next, Source, StackNode};
 
 use super::frame::{HEADER, Header, Kind, MARKER};
 use super::index::{Entry, FOOTER, TRAIL};
+use super::stacks::Stacks;
 use super::{LONGEST, MAGIC, OLDEST, VERSION};
 
 /// Why a file is not read at all.
@@ -45,6 +46,19 @@ impl From<io::Error> for OpenError {
     }
 }
 
+/// What a file should hold and does not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    pub what: String,
+    pub count: u64,
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "lost {}: {}", self.what, self.count)
+    }
+}
+
 /// One strand's frames.
 #[derive(Clone, Debug, Default)]
 struct Stream {
@@ -57,9 +71,9 @@ pub struct Reader<R = File> {
     input: R,
     length: u64,
     streams: BTreeMap<Strand, Stream>,
-    nodes: HashMap<u32, (StackNode, u64)>,
+    stacks: Stacks,
     lines: Vec<String>,
-    losses: Vec<String>,
+    losses: Vec<Loss>,
     words: u64,
 }
 
@@ -89,7 +103,7 @@ impl<R: Read + Seek> Reader<R> {
             input,
             length,
             streams: BTreeMap::new(),
-            nodes: HashMap::new(),
+            stacks: Stacks::default(),
             lines: Vec::new(),
             losses: Vec::new(),
             words: 0,
@@ -98,12 +112,17 @@ impl<R: Read + Seek> Reader<R> {
             Some(entries) => reader.take_index(entries)?,
             None => reader.scan()?,
         }
+        reader.stacks.unite();
         Ok(reader)
     }
 
-    /// What the file should hold and does not, one sentence each.
-    pub fn losses(&self) -> &[String] {
+    /// What the file should hold and does not. Of its streams that is known when they have been read.
+    pub fn losses(&self) -> &[Loss] {
         &self.losses
+    }
+
+    fn lost(&mut self, count: u64, what: String) {
+        self.losses.push(Loss { what, count });
     }
 
     /// Words in all streams: about as many as there are accesses.
@@ -122,9 +141,7 @@ impl<R: Read + Seek> Reader<R> {
 
     /// All call stacks: node, caller, program counter.
     pub fn nodes(&self) -> impl Iterator<Item = (StackNode, StackNode, u64)> + '_ {
-        self.nodes
-            .iter()
-            .map(|(&node, &(caller, pc))| (StackNode(node), caller, pc))
+        self.stacks.iter()
     }
 
     /// Starts all streams from their beginnings again.
@@ -159,7 +176,7 @@ impl<R: Read + Seek> Reader<R> {
         Ok(header.unpack(&stored).map(|payload| (header, payload)))
     }
 
-    /// The index, if the file has one that is whole.
+    /// All parts of the index, if the file has one that is whole.
     fn read_index(&mut self) -> io::Result<Option<Vec<Entry>>> {
         if self.length < (16 + FOOTER) as u64 {
             return Ok(None);
@@ -173,15 +190,23 @@ impl<R: Read + Seek> Reader<R> {
         }
         let mut offset = [0; 8];
         offset.copy_from_slice(&footer[..8]);
-        let offset = u64::from_le_bytes(offset);
-        let Some((header, payload)) = self.frame_at(offset)? else {
-            return Ok(None);
-        };
-        if header.kind != Kind::Index {
-            return Ok(None);
+        let mut next = Some(u64::from_le_bytes(offset));
+        let mut parts = Vec::new();
+        while let Some(offset) = next {
+            let entries = match self.frame_at(offset)? {
+                Some((header, payload)) if header.kind == Kind::Index => Entry::parse_all(&payload),
+                _ => None,
+            };
+            // Each names what is before it, so this comes to an end.
+            let Some(entries) = entries.filter(|all| all.iter().all(|one| one.offset < offset))
+            else {
+                return Ok(None);
+            };
+            let before = entries.first().filter(|one| one.kind == Kind::Index);
+            next = before.map(|one| one.offset);
+            parts.push(entries);
         }
-        let entries = Entry::parse_all(&payload);
-        Ok(entries.filter(|all| all.iter().all(|entry| entry.offset < offset)))
+        Ok(Some(parts.into_iter().rev().flatten().collect()))
     }
 
     fn take_index(&mut self, entries: Vec<Entry>) -> io::Result<()> {
@@ -192,12 +217,11 @@ impl<R: Read + Seek> Reader<R> {
                     Some((header, payload)) if header.kind == entry.kind => {
                         self.take(entry.kind, &payload)
                     }
-                    _ => self.losses.push(format!(
-                        "the frame at byte {} is damaged: {} {} were lost",
-                        entry.offset,
-                        entry.count,
-                        what(entry.kind)
-                    )),
+                    _ => {
+                        let what = what(entry.kind);
+                        let text = format!("{what}, in a damaged frame at byte {}", entry.offset);
+                        self.lost(entry.count.into(), text);
+                    }
                 },
                 Kind::Index => {}
             }
@@ -207,9 +231,9 @@ impl<R: Read + Seek> Reader<R> {
 
     /// Reads the file from its start, because it has no index.
     fn scan(&mut self) -> io::Result<()> {
-        self.losses.push(
-            "the trace has no index at its end: whoever recorded it was stopped, or the file was cut".to_string(),
-        );
+        let what =
+            "index at the end of the trace (whoever recorded it was stopped, or the file was cut)";
+        self.lost(1, what.to_owned());
         let mut offset = 16;
         let mut damaged = 0;
         while offset < self.length {
@@ -235,9 +259,10 @@ impl<R: Read + Seek> Reader<R> {
             }
         }
         if damaged > 0 {
-            self.losses.push(format!(
-                "{damaged} bytes of the trace are damaged or cut off"
-            ));
+            self.lost(
+                damaged,
+                "bytes of the trace that are damaged or cut off".to_owned(),
+            );
         }
         Ok(())
     }
@@ -283,7 +308,7 @@ impl<R: Read + Seek> Reader<R> {
                         u32::from_le_bytes([node[at], node[at + 1], node[at + 2], node[at + 3]])
                     };
                     let pc = u64::from(word(8)) | u64::from(word(12)) << 32;
-                    self.nodes.insert(word(0), (StackNode(word(4)), pc));
+                    self.stacks.add(StackNode(word(0)), StackNode(word(4)), pc);
                 }
             }
             Kind::Lines => {
@@ -316,21 +341,25 @@ impl<R: Read + Seek> Source for Reader<R> {
             stream.taken += 1;
             match self.frame_at(entry.offset) {
                 Ok(Some((header, payload))) if header.kind == Kind::Words => {
+                    let before = out.len();
                     out.extend(payload.chunks_exact(8).map(|w| {
                         u64::from_le_bytes([w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]])
                     }));
+                    self.stacks.unite_words(&mut out[before..]);
                     return Next::Some;
                 }
-                _ => self.losses.push(format!(
-                    "the frame at byte {} is damaged: {} words of events of t{} were lost",
-                    entry.offset, entry.count, strand.0
-                )),
+                _ => {
+                    let (at, strand) = (entry.offset, strand.0);
+                    let what = what(Kind::Words);
+                    let text = format!("{what} of t{strand}, in a damaged frame at byte {at}");
+                    self.lost(entry.count.into(), text);
+                }
             }
         }
     }
 
     fn node(&mut self, node: StackNode) -> Option<(StackNode, u64)> {
-        self.nodes.get(&node.0).copied()
+        self.stacks.node(node)
     }
 
     fn lines(&mut self, out: &mut Vec<String>) {

@@ -44,6 +44,16 @@ impl<W: Write> Recording<W> {
         self.writer.written()
     }
 
+    /// What is kept in memory: streams, call stacks, and entries of the index.
+    pub fn kept(&self) -> usize {
+        self.live.len() + self.writer.kept()
+    }
+
+    /// As many frames make a part of the index: fewer than usual for tests.
+    pub fn index_after(&mut self, frames: usize) {
+        self.writer.index_after = frames;
+    }
+
     /// What could not be written, one sentence each.
     pub fn losses(&self) -> &[String] {
         &self.losses
@@ -72,6 +82,7 @@ impl<W: Write> Recording<W> {
                                 strand.0
                             ));
                             self.live.remove(at);
+                            self.writer.ended(strand)?;
                             continue;
                         }
                         other => other?,
@@ -80,10 +91,15 @@ impl<W: Write> Recording<W> {
                 Next::NotYet => {}
                 Next::End => {
                     self.live.remove(at);
+                    self.writer.ended(strand)?;
                     continue;
                 }
             }
             at += 1;
+        }
+        if source.stacks_due(0) {
+            let used = self.writer.keep(source);
+            source.keep_stacks(used);
         }
         Ok(match (some, self.live.is_empty()) {
             (_, true) => Round::End,

@@ -1,13 +1,17 @@
 //! Writing a trace: frames as they come, the index at the end. What was written before a crash can be read.
+//!
+//! Memory is bounded, however long the program runs: of a strand that has ended nothing is kept, the index is written out when
+//! it is long, and call stacks are forgotten when there are many ([`Writer::keep`]).
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};
 
 use crate::event::Strand;
-use crate::wire::{self, Decoder, Item, Source, StackNode};
+use crate::wire::{self, Decoder, Item, Source, StackNode, StackSet};
 
 use super::frame::{self, Kind};
-use super::index::{ENTRY, Entry, FOOTER, TRAIL};
+use super::index::{Entry, FOOTER, MOST, TRAIL, payload};
+use super::stacks::Numbers;
 use super::{LONGEST, MAGIC, VERSION};
 
 /// What was written.
@@ -20,6 +24,8 @@ pub struct Written {
     pub dropped: u64,
     pub strands: u64,
     pub nodes: u64,
+    /// Call stacks that are missing because there were no numbers left.
+    pub nameless: u64,
 }
 
 /// One strand's stream on its way into the file.
@@ -36,9 +42,13 @@ struct Stream {
 pub struct Writer<W: Write> {
     out: W,
     offset: u64,
+    /// The frames since the last part of the index that was written, and where that is.
     index: Vec<Entry>,
+    indexed: Option<u64>,
+    /// As many frames make a part of the index.
+    pub index_after: usize,
     streams: BTreeMap<Strand, Stream>,
-    nodes: HashSet<u32>,
+    numbers: Numbers,
     written: Written,
 }
 
@@ -54,25 +64,48 @@ impl<W: Write> Writer<W> {
             out,
             offset: 16,
             index: Vec::new(),
+            indexed: None,
+            index_after: MOST,
             streams: BTreeMap::new(),
-            nodes: HashSet::new(),
+            numbers: Numbers::default(),
             written: Written::default(),
         })
     }
 
     fn frame(&mut self, kind: Kind, strand: u32, count: usize, payload: &[u8]) -> io::Result<()> {
-        let bytes = frame::write(&mut self.out, kind, strand, count as u32, payload)?;
-        if kind != Kind::Index {
-            self.index.push(Entry {
-                offset: self.offset,
-                kind,
-                strand,
-                count: count as u32,
-            });
+        if self.index.len() >= self.index_after {
+            self.write_index()?;
         }
-        self.offset += bytes;
-        self.written.bytes = self.offset;
+        let offset = self.put(kind, strand, count, payload)?;
+        self.index.push(Entry {
+            offset,
+            kind,
+            strand,
+            count: count as u32,
+        });
         Ok(())
+    }
+
+    /// Writes a frame; where it is.
+    fn put(&mut self, kind: Kind, strand: u32, count: usize, payload: &[u8]) -> io::Result<u64> {
+        let at = self.offset;
+        self.offset += frame::write(&mut self.out, kind, strand, count as u32, payload)?;
+        self.written.bytes = self.offset;
+        Ok(at)
+    }
+
+    /// Writes where the frames since the last part of the index are, and where that part is.
+    fn write_index(&mut self) -> io::Result<u64> {
+        let before = self.indexed.map(|offset| Entry {
+            offset,
+            kind: Kind::Index,
+            strand: 0,
+            count: 0,
+        });
+        let entries: Vec<Entry> = before.into_iter().chain(self.index.drain(..)).collect();
+        let at = self.put(Kind::Index, 0, entries.len(), &payload(&entries))?;
+        self.indexed = Some(at);
+        Ok(at)
     }
 
     /// Adds lines of the raw stream.
@@ -109,7 +142,6 @@ impl<W: Write> Writer<W> {
             self.written.strands += 1;
             Stream::default()
         });
-        let mut named = Vec::new();
         let mut rest = words;
         let result = loop {
             let before = rest;
@@ -118,12 +150,11 @@ impl<W: Write> Writer<W> {
             let defined = before.len() - rest.len();
             let end = if let Some(turns) = stream.decoder.turns(&mut rest) {
                 self.written.accesses += u64::from(turns.count);
-                name(&mut named, stream.decoder.caller());
                 None
             } else {
                 match stream.decoder.next(&mut rest) {
                     Ok(Some(item)) => {
-                        self.count(&item, &mut named, &mut forked);
+                        self.count(&item, &mut forked);
                         None
                     }
                     // What was defined may be for what comes later.
@@ -137,17 +168,18 @@ impl<W: Write> Writer<W> {
             };
             if stream.words.is_empty() {
                 // A frame stands on its own: what it leans on is said again.
+                let caller = self.numbers.of(caller, source);
                 stream
                     .words
                     .extend_from_slice(wire::calls(caller).as_slice());
             }
             let taken = &before[..before.len() - rest.len()];
-            stream.add(taken);
+            stream.add(taken, |stack| self.numbers.of(stack, source));
             if let Some(end) = end {
                 break end;
             }
         };
-        self.nodes(named, source)?;
+        self.nodes()?;
         if stream.words.len() >= FRAME_WORDS {
             self.flush(strand, &mut stream)?;
         }
@@ -155,15 +187,11 @@ impl<W: Write> Writer<W> {
         result.map_err(|damage| io::Error::new(io::ErrorKind::InvalidData, damage))
     }
 
-    fn count(&mut self, item: &Item, named: &mut Vec<StackNode>, forked: &mut impl FnMut(Strand)) {
+    fn count(&mut self, item: &Item, forked: &mut impl FnMut(Strand)) {
         match item {
-            Item::Touch(touched) => {
-                self.written.accesses += 1;
-                name(named, touched.caller);
-            }
+            Item::Touch(_) => self.written.accesses += 1,
             Item::Act(act) => {
                 self.written.acts += 1;
-                name(named, act.at);
                 if let crate::event::Action::Fork(child) = act.action {
                     forked(child);
                 }
@@ -173,25 +201,39 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes the nodes that are named and not yet in the file, with their callers.
-    fn nodes(&mut self, named: Vec<StackNode>, source: &mut impl Source) -> io::Result<()> {
-        let mut payload = Vec::new();
-        for mut node in named {
-            while node.0 != 0 && self.nodes.insert(node.0) {
-                let Some((caller, pc)) = source.node(node) else {
-                    break;
-                };
-                payload.extend_from_slice(&node.0.to_le_bytes());
-                payload.extend_from_slice(&caller.0.to_le_bytes());
-                payload.extend_from_slice(&pc.to_le_bytes());
-                node = caller;
-            }
-        }
+    /// Writes the call stacks that are new.
+    fn nodes(&mut self) -> io::Result<()> {
+        let payload = self.numbers.take_new();
         for part in payload.chunks(LONGEST / 2) {
             self.written.nodes += part.len() as u64 / 16;
             self.frame(Kind::Nodes, 0, part.len() / 16, part)?;
         }
+        self.written.nameless = self.numbers.nameless;
         Ok(())
+    }
+
+    /// The strand's stream is at its end.
+    pub fn ended(&mut self, strand: Strand) -> io::Result<()> {
+        match self.streams.remove(&strand) {
+            Some(mut stream) if !stream.words.is_empty() => self.flush(strand, &mut stream),
+            _ => Ok(()),
+        }
+    }
+
+    /// Forgets the call stacks that no stream is in now. If one of them comes again, it is one more in the file. The source will be
+    /// asked for those that stay alone, which this says.
+    pub fn keep(&mut self, source: &mut impl Source) -> StackSet {
+        let mut used = StackSet::default();
+        for stream in self.streams.values() {
+            used.add(stream.decoder.caller());
+        }
+        self.numbers.keep(&used, source);
+        used
+    }
+
+    /// What is kept in memory: streams, call stacks, and entries of the index.
+    pub fn kept(&self) -> usize {
+        self.streams.len() + self.numbers.len() + self.index.len()
     }
 
     fn flush(&mut self, strand: Strand, stream: &mut Stream) -> io::Result<()> {
@@ -222,33 +264,19 @@ impl<W: Write> Writer<W> {
     /// Ends the file with its index.
     pub fn finish(mut self) -> io::Result<(W, Written)> {
         self.sync()?;
-        let at = self.offset;
-        let mut payload = Vec::new();
-        self.index
-            .iter()
-            .for_each(|entry| entry.write(&mut payload));
-        // An index that is too long for one frame is left out: the file is then read from its start.
-        if payload.len() <= LONGEST {
-            self.frame(Kind::Index, 0, payload.len() / ENTRY, &payload)?;
-            self.out.write_all(&at.to_le_bytes())?;
-            self.out.write_all(&TRAIL)?;
-            self.written.bytes += FOOTER as u64;
-        }
+        let at = self.write_index()?;
+        self.out.write_all(&at.to_le_bytes())?;
+        self.out.write_all(&TRAIL)?;
+        self.written.bytes += FOOTER as u64;
         self.out.flush()?;
         Ok((self.out, self.written))
     }
 }
 
-/// Adds a call stack, unless it is the one that was added last.
-fn name(named: &mut Vec<StackNode>, node: StackNode) {
-    if named.last() != Some(&node) {
-        named.push(node);
-    }
-}
-
 impl Stream {
-    /// Adds the words of one item, with the definitions right before it, after those that it leans on.
-    fn add(&mut self, taken: &[u64]) {
+    /// Adds the words of one item, with the definitions right before it, after those that it leans on; with call stacks by the
+    /// file's numbers.
+    fn add(&mut self, taken: &[u64], mut number: impl FnMut(StackNode) -> StackNode) {
         let mut at = 0;
         while at < taken.len() {
             let count = wire::words_of(taken[at]).min(taken.len() - at);
@@ -267,7 +295,11 @@ impl Stream {
                 }
                 None => {}
             }
-            self.words.extend_from_slice(item);
+            self.words.push(match wire::stack_of(item[0]) {
+                Some(stack) => wire::with_stack(item[0], number(stack)),
+                None => item[0],
+            });
+            self.words.extend_from_slice(&item[1..]);
             at += count;
         }
     }

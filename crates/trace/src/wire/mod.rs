@@ -58,6 +58,9 @@ pub use word::{
 
 use crate::event::{Action, Range};
 
+/// Calls in one stack; a longer one is no stack.
+pub const DEEPEST: usize = 1 << 20;
+
 /// A call stack: the number of its node. 0 is the empty one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StackNode(pub u32);
