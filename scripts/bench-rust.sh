@@ -17,6 +17,7 @@ unset RUSTFLAGS
 export CARGO_TARGET_DIR="$work"
 # A cache of its own, in which there is one prepared standard library and no other.
 export XDG_CACHE_HOME="$work/cache"
+rm -rf "$XDG_CACHE_HOME"
 [ -x /usr/bin/time ] || { echo "bench-rust: needs /usr/bin/time: apt-get install time" >&2; exit 1; }
 
 cargo build --release --quiet --manifest-path $manifest

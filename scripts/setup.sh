@@ -58,6 +58,18 @@ nvidia() {
         rm -rf "$tools.new"
     fi
 }
+
+# What a first `make test` leaves in the target folder.
+ROOM_GB=8
+room() {
+    local target="${CARGO_TARGET_DIR:-target}" free
+    [ ! -d "$target/debug" ] || return 0
+    mkdir -p "$target"
+    free=$(df -BG --output=avail "$target" | tail -1 | tr -dc 0-9)
+    [ "$free" -ge "$ROOM_GB" ] ||
+        echo "setup: only $free GB are free there and the tests' target folder takes about $ROOM_GB; CARGO_TARGET_DIR puts it elsewhere" >&2
+}
+
 # The packages among the arguments that are not installed.
 missing_of() {
     for package in "$@"; do
@@ -97,4 +109,4 @@ debian() {
 }
 
 [ $((${#wanted[@]} + ${#optional[@]})) -eq 0 ] || debian
-[ "$1" != test ] || nvidia
+[ "$1" != test ] || { room; nvidia; }
