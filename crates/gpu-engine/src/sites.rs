@@ -151,7 +151,7 @@ mod tests {
                 .map(|n| (n, sites.number(info(n), batch)))
                 .collect();
             assert!(now.iter().all(|&(n, number)| sites.of(number) == info(n)));
-            assert!(sites.is_due());
+            assert!(batch > 1 || sites.is_due());
             // The device has answered for the batch before, and has every third one of it.
             let mut marks = vec![0; sites.numbers().div_ceil(32)];
             last.retain(|(n, _)| n % 3 == 0);
