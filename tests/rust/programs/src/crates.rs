@@ -372,10 +372,13 @@ pub fn tokio_tasks_ok() {
 pub fn tokio_tasks_racy() {
     static ORDER: Hidden = Hidden::new();
     let data = Arc::new(Shared::new(0));
+    // A worker that waits hands the tasks in its queue to another one, the second of these among them.
     let work = |data: Arc<Shared<u64>>| async move {
-        ORDER.come();
-        ORDER.await_count(2);
-        data.set(1);
+        tokio::task::block_in_place(|| {
+            ORDER.come();
+            ORDER.await_count(2);
+            data.set(1);
+        });
     };
     runtime().block_on(async {
         let (a, b) = (tokio::spawn(work(data.clone())), tokio::spawn(work(data)));
