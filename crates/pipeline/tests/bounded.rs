@@ -10,7 +10,7 @@ use deadheat_pipeline::sequence::Sequencer;
 use deadheat_pipeline::shard::{Across, Shard};
 use deadheat_trace::wire::Touch;
 use deadheat_trace::{Action, Addr, FenceOrder, Mutex, Place, StoreOrder, Strand, Width};
-use streams::{Maker, touch};
+use streams::{Maker, detached, touch};
 
 /// What is remembered at most: by the sequencer (numbers of holders, slots) and by a checker.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -81,24 +81,6 @@ fn joined(count: u64) -> Maker {
         for n in both {
             maker.act(0, Action::Join(Strand(n as u32)));
         }
-    }
-    maker
-}
-
-/// Nobody joins them. Each does something before it hears of the others, and something after it last told them anything.
-fn detached(count: u64) -> Maker {
-    let mut maker = Maker::default();
-    for n in 1..=count {
-        let strand = n as u32;
-        maker.act(0, Action::Fork(Strand(strand)));
-        maker.act(0, Action::Detach(Strand(strand)));
-        maker.act(strand, Action::Begin);
-        maker.put(strand, touch(Touch::AtomicRead, 0x10_0000, 1));
-        maker.act(strand, Action::Lock(Mutex(1)));
-        maker.write(strand, 0x10_0040, 2);
-        maker.act(strand, Action::Unlock(Mutex(1)));
-        maker.put(strand, touch(Touch::AtomicWrite, 0x10_0080, 3));
-        maker.act(strand, Action::End);
     }
     maker
 }

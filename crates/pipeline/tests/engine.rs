@@ -8,7 +8,7 @@ use deadheat_pipeline::{Across, DetectorKind, Settings, Summary, check};
 use deadheat_trace::generate::Rng;
 use deadheat_trace::wire::{Memory, Next, Source, Touch, touch_of};
 use deadheat_trace::{Action, Addr, Event, Mutex, Range, Shape, Site, Strand, Trace, generate};
-use streams::{Maker, touch};
+use streams::{Maker, detached};
 use traces::drawn;
 
 fn judge(mut memory: Memory, settings: &Settings) -> (Summary, Vec<String>) {
@@ -205,20 +205,8 @@ fn what_everybody_knows_is_forgotten() {
 /// something after it last told them anything.
 #[test]
 fn threads_that_nobody_joins_are_forgotten() {
-    let mut maker = Maker::default();
     let count = drawn(20_000);
-    for n in 1..=count {
-        let strand = n as u32;
-        maker.act(0, Action::Fork(Strand(strand)));
-        maker.act(0, Action::Detach(Strand(strand)));
-        maker.act(strand, Action::Begin);
-        maker.put(strand, touch(Touch::AtomicRead, 0x10_0000, 1));
-        maker.act(strand, Action::Lock(Mutex(1)));
-        maker.write(strand, 0x10_0040, 2);
-        maker.act(strand, Action::Unlock(Mutex(1)));
-        maker.put(strand, touch(Touch::AtomicWrite, 0x10_0080, 3));
-        maker.act(strand, Action::End);
-    }
+    let mut maker = detached(count);
     // Whoever reads what nobody has told races with it.
     maker.write(0, 0x10_0080, 4);
     maker.act(0, Action::Lock(Mutex(1)));

@@ -1,7 +1,7 @@
 //! Streams of events that a test writes itself.
 
 use deadheat_trace::wire::{Act, Item, Memory, MemoryKind, StackNode, Touch, Touched, Writer};
-use deadheat_trace::{Action, Addr, Range, Strand};
+use deadheat_trace::{Action, Addr, Mutex, Range, Strand};
 
 /// Streams made item by item.
 #[derive(Clone, Default)]
@@ -51,4 +51,23 @@ pub fn touch(touch: Touch, addr: u64, pc: u64) -> Item {
         pc,
         caller: StackNode(0),
     })
+}
+
+/// So many threads that nobody joins. Each does something before it hears of the others, and something after it last told them
+/// anything.
+pub fn detached(count: u64) -> Maker {
+    let mut maker = Maker::default();
+    for n in 1..=count {
+        let strand = n as u32;
+        maker.act(0, Action::Fork(Strand(strand)));
+        maker.act(0, Action::Detach(Strand(strand)));
+        maker.act(strand, Action::Begin);
+        maker.put(strand, touch(Touch::AtomicRead, 0x10_0000, 1));
+        maker.act(strand, Action::Lock(Mutex(1)));
+        maker.write(strand, 0x10_0040, 2);
+        maker.act(strand, Action::Unlock(Mutex(1)));
+        maker.put(strand, touch(Touch::AtomicWrite, 0x10_0080, 3));
+        maker.act(strand, Action::End);
+    }
+    maker
 }
