@@ -5,14 +5,14 @@
 //! |---|---|
 //! | an entry of the same number and kind | that entry with more bytes |
 //! | an entry that the new one subsumes, or of two that it does not, one that all strands know | the new one in its place |
-//! | an entry of the same step and kind that is neither | left to [`super::settle_both`] |
-//! | none of these | left to [`super::record`] |
+//! | two entries that are neither, one of them of the same step and kind | left to [`super::settle_both`] |
+//! | two others that are neither | left to [`super::record`] |
 //!
 //! In all other cases nothing is changed, and whoever asked is told; that may happen at any time.
 
 use core::sync::atomic::Ordering;
 
-use deadheat_detect::entry::{self, Entry, LIST, LOCK, MASK, PLAIN, WHAT, WRITE};
+use deadheat_detect::entry::{self, Entry, LIST, LOCK, MASK, WHAT};
 
 use super::{Cell, Right, Step, Words, lock, pair, settle_table, table, try_lock};
 
@@ -123,11 +123,15 @@ unsafe fn settle_each<const LOCKED: bool>(
 ) -> usize {
     let right = if LOCKED { Right::Locker } else { Right::Owner };
     // What became of which words: neighbours often have the same ones.
-    let Change {
-        mut before,
-        mut after,
-    } = known;
-    for i in 0..count {
+    let mut known = known;
+    let mut i = 0;
+    while i < count {
+        let next = cells.wrapping_offset(stride * i as isize);
+        // SAFETY: by the contract.
+        i += unsafe { settle_alike::<LOCKED>(next, count - i, stride, &known) };
+        if i == count {
+            break;
+        }
         // SAFETY: by the contract.
         let cell = unsafe { &*cells.wrapping_offset(stride * i as isize) };
         let first = cell.first.load(Ordering::Relaxed);
@@ -143,28 +147,65 @@ unsafe fn settle_each<const LOCKED: bool>(
             if !done {
                 return i;
             }
+            i += 1;
             continue;
         }
         if LOCKED && !try_lock(cell, first) {
             return i;
         }
         let second = cell.second.load(Ordering::Relaxed);
-        let words = Words { first, second };
-        if words != before {
-            let been = |word| entry::same_step_covers(word, step.base, step.span, need);
-            let outcome = match been(first) || been(second) {
-                true => Some(words),
-                false => outcome(words, step, stamp, need),
-            };
-            let Some(outcome) = outcome else {
-                if LOCKED {
-                    cell.first.store(first, Ordering::Release);
-                }
-                return i;
-            };
-            (before, after) = (words, outcome);
-        }
+        let before = Words { first, second };
+        let been = |word| entry::same_step_covers(word, step.base, step.span, need);
+        let after = match been(first) || been(second) {
+            true => Some(before),
+            false => outcome(before, step, stamp, need),
+        };
+        let Some(after) = after else {
+            if LOCKED {
+                cell.first.store(first, Ordering::Release);
+            }
+            return i;
+        };
+        known = Change { before, after };
         cell.set(right, second, after);
+        i += 1;
+    }
+    count
+}
+
+/// As many of `count` cells, from the first on, as have the words of which it is known what they become.
+///
+/// # Safety
+/// As for [`settle_run`].
+#[inline(never)]
+unsafe fn settle_alike<const LOCKED: bool>(
+    cells: *const Cell,
+    count: usize,
+    stride: isize,
+    known: &Change,
+) -> usize {
+    let right = if LOCKED { Right::Locker } else { Right::Owner };
+    let Change { before, after } = *known;
+    let mut at = cells;
+    for i in 0..count {
+        // SAFETY: by the contract.
+        let cell = unsafe { &*at };
+        if cell.first.load(Ordering::Relaxed) != before.first
+            || cell.second.load(Ordering::Relaxed) != before.second
+        {
+            return i;
+        }
+        if LOCKED {
+            if !try_lock(cell, before.first) {
+                return i;
+            }
+            if cell.second.load(Ordering::Relaxed) != before.second {
+                cell.first.store(before.first, Ordering::Release);
+                return i;
+            }
+        }
+        cell.set(right, before.second, after);
+        at = at.wrapping_offset(stride);
     }
     count
 }
@@ -213,11 +254,6 @@ fn outcome(before: Words, step: &Step, stamp: u64, need: u64) -> Option<Words> {
     if first_stays && second_stays {
         first_stays = !step.floor.covers_word(first);
         second_stays = !step.floor.covers_word(second);
-    }
-    let kin =
-        |old: u64| old >= step.base && old <= stamp | WHAT && (old ^ need) & (PLAIN | WRITE) == 0;
-    if (first_stays && kin(first)) || (second_stays && kin(second)) {
-        return None;
     }
     match (first_stays, second_stays) {
         (false, false) => Some(Words {

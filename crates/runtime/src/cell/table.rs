@@ -11,7 +11,8 @@
 //! ```
 //!
 //! If *sole* is set, all that the table holds is of the slot that the cell's second word, the last access, is of: that one knows of all of
-//! it without looking. A write of all bytes makes the table needless.
+//! it without looking. A write of all bytes makes the table needless, and so does a read of all bytes if one write was the last of
+//! all of them.
 //!
 //! Parts are of 4, 2 or 1 bytes, as large as the accesses allow. A word is the whole access, so its mask may have bytes of
 //! other parts; which of them it still stands for is told by where it is.
@@ -28,7 +29,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use deadheat_detect::entry::{self, Entry, LIST, LOCK, MASK, PLAIN, SEQ_SHIFT, WRITE};
 
-use super::{Cell, Right, Step, lock};
+use super::{Cell, Right, Step, Words, lock};
 use crate::clock::Clock;
 use crate::sync::Locked;
 use crate::sys;
@@ -197,32 +198,33 @@ pub unsafe fn settle_table(
         Right::Locker => lock(cell),
     };
     let new = stamp | need;
-    let mut after = first;
-    let mut done = false;
+    let mut after = None;
     if first & LOCK == 0 && named_by(first) {
         let past = Past::of(cell, first, new);
         let covers = |word| clock.covers_word(word);
         // SAFETY: just asked.
-        done = settle(unsafe { Table::of(first) }, past, covers, new);
-        if done {
-            let whole = new & WHOLE == WHOLE;
-            after = if whole { new } else { past.after(first) };
-            cell.second
-                .store(if whole { 0 } else { new }, Ordering::Release);
+        after =
+            settle(unsafe { Table::of(first) }, past, covers, new).map(|settled| match settled {
+                Settled::Here => Words {
+                    first: past.after(first),
+                    second: new,
+                },
+                Settled::Instead(words) => words,
+            });
+        if let Some(after) = after {
+            cell.second.store(after.second, Ordering::Release);
         }
     }
-    if right == Right::Locker || after != first {
-        cell.first.store(after, Ordering::Release);
+    let word = after.map_or(first, |after| after.first);
+    if right == Right::Locker || word != first {
+        cell.first.store(word, Ordering::Release);
     }
-    if !named_by(after) && done {
+    if after.is_some() && !named_by(word) {
         // SAFETY: no cell names it any more.
         unsafe { free(first) };
     }
-    done
+    after.is_some()
 }
-
-/// A plain write of all bytes.
-const WHOLE: u64 = MASK | PLAIN | WRITE;
 
 /// Whose the accesses are that a table holds.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -254,14 +256,20 @@ impl Past {
     }
 }
 
-/// The access is put into its parts, unless that is needless because it is all that there is to know of the cell.
+/// Where an access that a table was asked to take is now.
+enum Settled {
+    Here,
+    /// Two words say all that there is to know of the cell: the table is needless.
+    Instead(Words),
+}
+
+/// The access is put into its parts, unless it makes the table needless. None, with nothing changed, if the table cannot
+/// take it.
 #[inline(always)]
-fn settle(table: Table, past: Past, covers: impl Fn(u64) -> bool, new: u64) -> bool {
-    let Some(parts) = table.parts_of(new as u8) else {
-        return false;
-    };
+fn settle(table: Table, past: Past, covers: impl Fn(u64) -> bool, new: u64) -> Option<Settled> {
+    let parts = table.parts_of(new as u8)?;
     if new & PLAIN == 0 {
-        return false;
+        return None;
     }
     let mut known = 0;
     let mut knows = |word: u64| {
@@ -272,12 +280,12 @@ fn settle(table: Table, past: Past, covers: impl Fn(u64) -> bool, new: u64) -> b
     if past == Past::Any {
         for part in parts.clone() {
             if !knows(table.get(part, Row::Write)) || !knows(table.get(part, Row::Read)) {
-                return false;
+                return None;
             }
         }
     }
-    if new & WHOLE == WHOLE {
-        return true;
+    if let Some(words) = needless_after(table, new) {
+        return Some(Settled::Instead(words));
     }
     for part in parts {
         if new & WRITE != 0 {
@@ -287,7 +295,34 @@ fn settle(table: Table, past: Past, covers: impl Fn(u64) -> bool, new: u64) -> b
             table.put(part, Row::Read, new);
         }
     }
-    true
+    Some(Settled::Here)
+}
+
+/// What two words say of a cell after an access of all bytes, which knows of all before it: a write is all there is to know,
+/// and a read if one write was the last of all bytes.
+#[inline(always)]
+fn needless_after(table: Table, new: u64) -> Option<Words> {
+    if new & MASK != MASK {
+        return None;
+    }
+    if new & WRITE != 0 {
+        return Some(Words {
+            first: new,
+            second: 0,
+        });
+    }
+    let written = table.get(0, Row::Write);
+    let same = (1..table.parts()).all(|part| table.get(part, Row::Write) == written);
+    same.then_some(match written {
+        0 => Words {
+            first: new,
+            second: 0,
+        },
+        _ => Words {
+            first: written,
+            second: new,
+        },
+    })
 }
 
 /// As [`settle_table`], in a cell that the caller may change, and with smaller parts if need be: the cell's first word
@@ -300,22 +335,26 @@ pub unsafe fn recorded(cell: &Cell, first: u64, step: &Step, new: Entry) -> Opti
     let past = Past::of(cell, first, new.0);
     let mut after = first;
     // SAFETY: by the contract.
-    if !settle(unsafe { Table::of(first) }, past, covers, new.0) {
+    let mut settled = settle(unsafe { Table::of(first) }, past, covers, new.0);
+    if settled.is_none() {
         // SAFETY: by the contract.
         after = unsafe { refined(first, new.mask()) }?;
         // SAFETY: a table that no cell names yet.
-        if !settle(unsafe { Table::of(after) }, past, covers, new.0) {
+        settled = settle(unsafe { Table::of(after) }, past, covers, new.0);
+        if settled.is_none() {
             // SAFETY: as above.
             unsafe { free(after) };
-            return None;
         }
     }
-    if new.0 & WHOLE == WHOLE {
-        cell.second.store(0, Ordering::Release);
-        return Some(new.0);
-    }
-    cell.second.store(new.0, Ordering::Release);
-    Some(past.after(after))
+    let words = match settled? {
+        Settled::Here => Words {
+            first: past.after(after),
+            second: new.0,
+        },
+        Settled::Instead(words) => words,
+    };
+    cell.second.store(words.second, Ordering::Release);
+    Some(words.first)
 }
 
 /// Do both words name the same table?

@@ -131,7 +131,7 @@ macro_rules! settle {
                 own!(),
                 $body,
                 // Each way uses some of them.
-                "# {list} {lock} {shared} {page_bytes} {table} {sole} {whole} {no_version} {address_unit} {part_shift} {size_shift} {what} {write} {kind}",
+                "# {list} {lock} {shared} {page_bytes} {table} {sole} {mask} {no_version} {address_unit} {part_shift} {size_shift} {what} {write} {kind}",
                 frames_top = const offset_of!(Strand, frames_top),
                 frames_known = const offset_of!(Strand, frames_known),
                 at_work = const offset_of!(Strand, at_work),
@@ -161,7 +161,7 @@ macro_rules! settle {
                 lock = const LOCK,
                 table = const TABLE,
                 sole = const SOLE,
-                whole = const MASK | PLAIN | WRITE,
+                mask = const MASK as i8,
                 no_version = const 64 - VERSION_SHIFT,
                 address_unit = const ADDRESS_UNIT,
                 part_shift = const PART_SHIFT,

@@ -91,15 +91,6 @@ settle! {
      jnz 51f
      test r10d, ecx
      jz 52f
-     mov rcx, r10
-     sub rcx, qword ptr [rdx]
-     cmp rcx, qword ptr [rdx + 8]
-     jae 58f
-     mov ecx, r10d
-     xor ecx, esi
-     test ecx, {kind}
-     jz 88f
-  58:
      test esi, {write}
      jz 50f
      mov r11, r10
@@ -111,15 +102,6 @@ settle! {
   51:
      test r10d, ecx
      jnz 88f
-     mov rcx, r11
-     sub rcx, qword ptr [rdx]
-     cmp rcx, qword ptr [rdx + 8]
-     jae 59f
-     mov ecx, r11d
-     xor ecx, esi
-     test ecx, {kind}
-     jz 88f
-  59:
      test esi, {write}
      jz 55f
      mov r10, r9

@@ -18,7 +18,7 @@ macro_rules! has_table {
 macro_rules! into_table {
     () => {
         concat!(
-            "cmp esi, {whole}
+            "cmp sil, {mask}
              je 89f
              mov r11, r10
              shl r11, {no_version}
