@@ -27,8 +27,7 @@ const _: () = assert!(FRAME_BYTES == 16);
 
 const FIRST_FRAMES: usize = 1 << 9;
 const HANDLER_FRAMES: usize = 256;
-const CALL_BITS: u32 = 10;
-pub const CALLS: usize = 1 << CALL_BITS;
+pub const CALLS: usize = 1 << Call::BITS;
 
 struct Nothing([Frame; 1]);
 
@@ -46,8 +45,9 @@ pub const NO_FRAMES: *mut Frame = (&raw const NOTHING.0)
     .cast::<Frame>()
     .wrapping_add(1);
 
-/// A call that was numbered before.
+/// A call that was numbered before. The hooks' assembler looks for it, too.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub struct Call {
     pc: u64,
     pub caller: StackId,
@@ -60,7 +60,19 @@ impl Call {
         caller: StackId(0),
         callee: StackId(0),
     };
+    pub const BITS: u32 = 10;
+    pub const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+    pub const CALLER_SHIFT: u32 = 20;
+
+    /// Its place among [`CALLS`].
+    #[inline(always)]
+    fn place(caller: StackId, pc: u64) -> usize {
+        let mixed = (pc ^ (caller.0 as u64) << Self::CALLER_SHIFT).wrapping_mul(Self::FACTOR);
+        (mixed >> (64 - Self::BITS)) as usize
+    }
 }
+
+const _: () = assert!(size_of::<Call>() == 16 && core::mem::offset_of!(Call, pc) == 0);
 
 /// A call stack that a signal handler interrupted.
 pub struct SavedFrames {
@@ -123,14 +135,13 @@ impl Strand {
     }
 
     fn call(&mut self, rt: &Runtime, caller: StackId, pc: u64) -> StackId {
-        let hash =
-            (pc ^ (caller.0 as u64) << 20).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - CALL_BITS);
-        let cached = self.calls[hash as usize % CALLS];
+        let at = Call::place(caller, pc) % CALLS;
+        let cached = self.calls[at];
         if cached.pc == pc && cached.caller == caller {
             return cached.callee;
         }
         let callee = rt.stacks.push(caller, pc);
-        self.calls[hash as usize % CALLS] = Call { pc, caller, callee };
+        self.calls[at] = Call { pc, caller, callee };
         callee
     }
 

@@ -105,7 +105,11 @@ pub struct Strand {
     pub acquirable: Clock,
     pub history: Option<&'static SlotHistory>,
     /// Where the next numbers are written down.
-    pub(crate) chunk: *mut Chunk<SiteId>,
+    chunk: *mut Chunk<SiteId>,
+    /// Where number 0 would be if all numbers were in a row with those.
+    pub(crate) numbers: *mut SiteId,
+    /// The hooks' assembler gives numbers below this; 0 while accesses are ignored.
+    pub(crate) quick_end: u64,
     /// The last record made, and where the next ones are.
     pub(crate) site: SiteId,
     pub(crate) site_chunk: *mut Chunk<Site>,
@@ -205,6 +209,8 @@ impl Strand {
             acquirable: Clock::new(),
             history: None,
             chunk: core::ptr::null_mut(),
+            numbers: core::ptr::null_mut(),
+            quick_end: 0,
             site: SiteId::NONE,
             site_chunk: core::ptr::null_mut(),
             held_notes: Notes::after(0),
@@ -263,7 +269,7 @@ impl Strand {
         strand.slot_stamp = entry::stamp(slot, 0);
         strand.learned_at = seq;
         if !(seq + 1).is_multiple_of(CHUNK as u64) {
-            strand.chunk = history.chunk_for(seq + 1, &rt.histories.bytes);
+            strand.use_chunk(seq + 1, history.chunk_for(seq + 1, &rt.histories.bytes));
         }
         strand.sites = Sites::new();
         strand.site = history.last_site();
@@ -348,6 +354,23 @@ impl Strand {
         } else {
             u64::MAX
         };
+        self.set_quick_end();
+    }
+
+    #[inline(always)]
+    fn set_quick_end(&mut self) {
+        self.quick_end = if self.sites_from == u64::MAX {
+            0
+        } else {
+            (self.seq | (CHUNK as u64 - 1)) + 1
+        };
+    }
+
+    /// Numbers from `seq` on are written down there.
+    fn use_chunk(&mut self, seq: u64, chunk: *mut Chunk<SiteId>) {
+        self.chunk = chunk;
+        let first = seq & !(CHUNK as u64 - 1);
+        self.numbers = chunk.cast::<SiteId>().wrapping_sub(first as usize);
     }
 
     /// The common list that `word` names has a plain read of all 8 bytes by the present step.
@@ -402,11 +425,11 @@ impl Strand {
     #[inline(always)]
     pub fn quick_number(&mut self, place: Place, caller: StackId) -> Option<u64> {
         let seq = self.seq + 1;
-        if seq.is_multiple_of(CHUNK as u64) || self.sites_from == u64::MAX {
+        if seq >= self.quick_end {
             return None;
         }
         let site = Site { place, caller };
-        if self.sites.recent(site, self.site).is_none() && self.site.ends_chunk() {
+        if self.sites.number(site).is_none() && self.site.ends_chunk() {
             return None;
         }
         self.seq = seq;
@@ -434,7 +457,7 @@ impl Strand {
     /// room for it.
     #[inline(always)]
     fn number_site(&mut self, site: Site, seq: u64) -> u64 {
-        let id = match self.sites.recent(site, self.site) {
+        let id = match self.sites.number(site) {
             Some(id) => id,
             None => {
                 self.site = self.site.next();
@@ -455,7 +478,7 @@ impl Strand {
         let seq = self.next_seq(rt);
         let site = Site { place, caller };
         let full = self.site.ends_chunk() || self.site_chunk.is_null();
-        if full && self.sites.recent(site, self.site).is_none() {
+        if full && self.sites.number(site).is_none() {
             self.next_sites(rt);
         }
         self.number_site(site, seq);
@@ -473,6 +496,7 @@ impl Strand {
             sys::die("a thread made more than 68 thousand million recorded accesses");
         }
         self.seq = seq;
+        self.set_quick_end();
         seq
     }
 
@@ -495,6 +519,9 @@ impl Strand {
             // They begin again: what is known by its number may be another one soon.
             self.sites.forget();
         }
+        if self.sites.ages(before, self.site) {
+            self.sites.drop_old(self.site);
+        }
     }
 
     #[cold]
@@ -504,7 +531,7 @@ impl Strand {
                 // Not here: a lock may be held.
                 self.pending.fetch_or(PENDING_COLLECTION, Ordering::Relaxed);
             }
-            self.chunk = history.chunk_for(seq, &rt.histories.bytes);
+            self.use_chunk(seq, history.chunk_for(seq, &rt.histories.bytes));
         }
         if self.chunk.is_null() {
             sys::die("no memory left for the history of accesses");

@@ -17,7 +17,7 @@ use crate::history::{Place, Touch};
 use crate::record::turns::{self, Loop};
 use crate::record::{self, hook};
 use crate::runtime::RT;
-use crate::settle;
+use crate::settle::{self, part_of_table};
 use crate::strand::{READ_LISTS, READ_LISTS_SHIFT, Strand};
 
 const READ: u64 = PLAIN;
@@ -111,21 +111,13 @@ macro_rules! check_list {
     };
     () => {
         concat!(
-            "mov r8, r10
-             shl r8, {no_version}
-             shr r8, {no_version} + {seq_shift}
-             shl r8, {address_unit}
-             mov r11d, edi
-             and r11d, 7
-             mov rcx, r10
-             shr rcx, {part_shift}
-             shr r11d, cl
-             shl r11d, 4
-             add r8, r11\n",
+            part_of_table!(),
             word_covers!("qword ptr [r8 + 8]", "rsi", "51f"),
             word_covers!("qword ptr [r8]", "rsi", "51f"),
             "52: movabs r9, {place}
                  or r9, qword ptr [rsp]
+                 mov qword ptr [rsp - 16], r8
+                 mov qword ptr [rsp - 24], r10
                  jmp {settle_table}
              51: cmp r10, qword ptr [rax]
                  je 33b
@@ -339,7 +331,7 @@ macro_rules! whole_hook {
                 across!("255", "0xfff8"),
                 check_list!($way),
                 slow_tail!("8"),
-                need = const MASK | $kind, kind = const $kind, slow = sym $slow, settle = sym $settle, across = sym settle::settle_across, settle_table = sym settle::settle_table, unsettled = sym settle::unsettled,
+                need = const MASK | $kind, kind = const $kind, slow = sym $slow, settle = sym $settle, across = sym settle::settle_across, settle_table = sym settle::settle_whole_table, unsettled = sym settle::unsettled,
                 place = const Place::new(0, $touch, 8).0,
                 list = const LIST, table = const TABLE, no_version = const 64 - VERSION_SHIFT, seq_shift = const SEQ_SHIFT,
                 address_unit = const ADDRESS_UNIT, part_shift = const PART_SHIFT,

@@ -157,6 +157,7 @@ fn numbers_of_records_begin_again() {
     let last = SiteId(u32::MAX - 5);
     root.site = last;
     root.site_chunk = history.sites_after(last, &RT.histories.bytes);
+    root.sites.drop_old(last);
     write(root, CELLS / 2..CELLS, PC);
     assert!(root.site.0 < 8 * CHUNK as u32, "they have not begun again");
     for round in 0..2 {
@@ -185,10 +186,10 @@ fn a_record_that_is_gone_is_made_again() {
     let history = root.history.expect("a strand with a slot");
     let number = root.seq;
     assert!(history.record(number).is_some());
-    // As if it had been at so many other places.
-    let later = SiteId(root.site.0 + 2 * SiteId::REUSED - 1);
-    root.site = later;
-    root.site_chunk = history.sites_after(later, &RT.histories.bytes);
+    // So many other places, none of which is kept where the first one is.
+    for other in 0..2 * SiteId::REUSED as u64 {
+        write(root, (PC ^ 1) + (other << 20));
+    }
     for _ in 0..3 * CHUNK {
         write(root, PC + 1);
     }

@@ -19,12 +19,13 @@
 //! |---|---|---|
 //! | 60, 65 | `pieces` | all is done; and there is a signal to deliver |
 //! | 61, 62 | each way | r10 and r11 are what the words become; at 61 the second one becomes the first |
-//! | 70 to 77 | `number` | the number is not where it was looked for first |
+//! | 70 to 73 | `number` | the number is not where it was looked for first |
 //! | 80, 92 | `pieces` | the rest is for [`unsettled`], with the strand at work or not |
 //! | 81 | `pieces` | in a page of the strand's own: may be joined with an access of the same step |
 //! | 85 | each way | the page is not the strand's own |
 //! | 88, 89 | each way | as 81 and 80, once what was locked is unlocked |
 //! | 90, 91 | `pieces` | the calls have no number yet; they have one |
+//! | 93, 94 | `pieces` | on the way from the one to the other |
 
 use core::arch::naked_asm;
 use core::mem::offset_of;
@@ -32,9 +33,10 @@ use core::mem::offset_of;
 use deadheat_detect::entry::{LIST, LOCK, MASK, PLAIN, SEQ_SHIFT, SLOT_SHIFT, WHAT, WRITE};
 
 use crate::access::{self, InCell};
-use crate::cell::{ADDRESS_UNIT, Cell, PART_SHIFT, SOLE, TABLE, VERSION_SHIFT};
+use crate::callstack::Call;
+use crate::cell::{ADDRESS_UNIT, Cell, PART_SHIFT, SOLE, VERSION_SHIFT};
 use crate::clock::Clock;
-use crate::history::{CHUNK, Place, SIZE_SHIFT, SiteId};
+use crate::history::{CHUNK, Place, SIZE_SHIFT};
 use crate::pages::{OWNERS_BYTES, PAGE_BITS, PAGES, SHARED};
 use crate::runtime::RT;
 use crate::strand::{Strand, sites};
@@ -42,7 +44,9 @@ use crate::strand::{Strand, sites};
 pub use self::across::settle_across;
 pub use self::atomic::atomic;
 pub use self::one_cell::{settle_part, settle_read8, settle_write8};
-pub use self::table::settle_table;
+#[cfg(feature = "export")]
+pub(crate) use self::pieces::part_of_table;
+pub use self::table::{settle_table, settle_whole_table};
 pub use self::two_cells::{settle_read16, settle_write16};
 
 #[macro_use]
@@ -104,16 +108,19 @@ extern "C" fn deliver(s: &mut Strand) {
     access::deliver_waiting(s);
 }
 
-/// A function of the hooks', what does the rest, and the same for tests: arguments as functions have them, and [`tested::left`]
-/// instead of the rest.
+/// A function of the hooks', what does the rest, and the same for tests: arguments as functions have them, what the hook has seen
+/// of the cell if that is needed, and [`tested::left`] instead of the rest.
 macro_rules! settle {
     ($(#[$doc:meta])* $name:ident, $tested:ident, $rest:path, $body:expr) => {
+        settle!($(#[$doc])* $name, $tested, $rest, "", $body);
+    };
+    ($(#[$doc:meta])* $name:ident, $tested:ident, $rest:path, $seen:expr, $body:expr) => {
         settle!($(#[$doc])* $name(), "", $rest, $body);
         #[cfg(test)]
         settle!(
             /// The same for tests.
             $tested(addr: usize, need: u64, s: &mut Strand, cell: *mut Cell, place: Place),
-            "mov rax, rcx\n mov r9, r8",
+            concat!("mov rax, rcx\n mov r9, r8\n", $seen),
             tested::left,
             $body
         );
@@ -131,10 +138,16 @@ macro_rules! settle {
                 own!(),
                 $body,
                 // Each way uses some of them.
-                "# {list} {lock} {shared} {page_bytes} {table} {sole} {mask} {no_version} {address_unit} {part_shift} {size_shift} {what} {write} {kind}",
+                "# {list_or_lock} {list} {lock} {shared} {page_bytes} {sole} {mask} {no_version} {address_unit} {part_shift} {size_shift} {what} {write} {kind}",
                 frames_top = const offset_of!(Strand, frames_top),
                 frames_known = const offset_of!(Strand, frames_known),
                 at_work = const offset_of!(Strand, at_work),
+                calls = const offset_of!(Strand, calls),
+                call_caller = const offset_of!(Call, caller),
+                call_callee = const offset_of!(Call, callee),
+                call_factor = const Call::FACTOR,
+                call_bits = const Call::BITS,
+                caller_shift = const Call::CALLER_SHIFT,
                 pairs = const offset_of!(Strand, sites) + sites::PAIRS,
                 last_pair = const offset_of!(Strand, sites) + sites::LAST_PAIR,
                 sites_from = const offset_of!(Strand, sites_from),
@@ -143,13 +156,13 @@ macro_rules! settle {
                 clock_len = const offset_of!(Strand, clock) + Clock::LEN,
                 pending = const offset_of!(Strand, pending),
                 seq = const offset_of!(Strand, seq),
-                chunk = const offset_of!(Strand, chunk),
+                quick_end = const offset_of!(Strand, quick_end),
+                numbers = const offset_of!(Strand, numbers),
                 site = const offset_of!(Strand, site),
                 site_chunk = const offset_of!(Strand, site_chunk),
                 site_caller = const sites::CALLER,
                 site_stamp = const sites::STAMP,
                 site_id = const sites::ID,
-                reused = const SiteId::REUSED,
                 slot_stamp = const offset_of!(Strand, slot_stamp),
                 page_shift = const PAGE_BITS - 1,
                 page_mask = const (PAGES - 1) * 2,
@@ -159,7 +172,6 @@ macro_rules! settle {
                 list_or_lock = const LIST | LOCK,
                 list = const LIST,
                 lock = const LOCK,
-                table = const TABLE,
                 sole = const SOLE,
                 mask = const MASK as i8,
                 no_version = const 64 - VERSION_SHIFT,

@@ -1,7 +1,6 @@
 //! The number of the access: the one that its place has in this step, or a new one.
 
-/// Goes on with the stamp in r10 if the half of a pair of sites at rcx is of this place, compared with the lowest one that the present step may
-/// use.
+/// Goes on if the half of a pair of sites at rcx is of the place in r9 and the calls in r11.
 macro_rules! site_here {
     ($else:literal) => {
         concat!(
@@ -11,13 +10,21 @@ macro_rules! site_here {
             "\n cmp dword ptr [rcx + {site_caller}], r11d
              jne ",
             $else,
-            "\n mov r10, qword ptr [rcx + {site_stamp}]
-             cmp r10, qword ptr [rdx + {sites_from}]\n"
+            "\n"
         )
     };
 }
 
-/// Up to where the number is known: in r9 its stamp, in r8 where the strand says what it does.
+/// Loads the stamp of the site's last number into r9, and compares it with the lowest one that the present step may use.
+macro_rules! newest_stamp {
+    () => {
+        "mov r9, qword ptr [rcx + {site_stamp}]
+         cmp r9, qword ptr [rdx + {sites_from}]\n"
+    };
+}
+
+/// Up to where the number is known: in r9 its stamp, in r8 where the strand says what it does. At 73 a place that has a
+/// site gets a new number, or goes to 80 if that needs another chunk of history (`Strand::quick_number`).
 macro_rules! number {
     () => {
         concat!(
@@ -37,54 +44,38 @@ macro_rules! number {
          add rcx, qword ptr [rdx + {pairs}]
          mov qword ptr [r8], rdi\n",
             site_here!("70f"),
-            "jb 73f
-      71:
-         mov r9, r10\n"
+            newest_stamp!(),
+            "jae 71f
+      73:
+         mov r11, qword ptr [rdx + {seq}]
+         inc r11
+         cmp r11, qword ptr [rdx + {quick_end}]
+         jae 80f
+         mov r9d, dword ptr [rcx + {site_id}]
+         mov r10, qword ptr [rdx + {numbers}]
+         mov qword ptr [rdx + {seq}], r11
+         mov dword ptr [r10 + r11*4], r9d
+         shl r11, {seq_shift}
+         or r11, qword ptr [rdx + {slot_stamp}]
+         mov qword ptr [rcx + {site_stamp}], r11
+         mov r9, r11
+      71:\n"
         )
     };
 }
 
-/// At 70 the number is not in the first half of its pair of sites, at 73 it is of an earlier step there: goes to 71 with one in
-/// r10, or to 80 if that needs another chunk of history (`Strand::quick_number`).
-macro_rules! new_number {
+/// At 70 the place is not in the first half of its pair of sites: it is in the other one, or gets a site there, unless that
+/// needs another chunk.
+macro_rules! other_site {
     () => {
         concat!(
             "70:
          xor rcx, {other_site}\n",
             site_here!("72f"),
+            newest_stamp!(),
             "jae 71b
-      73:
-         mov rdi, qword ptr [rdx + {seq}]
-         inc rdi
-         test edi, {chunk_mask}
-         jz 80f
-         cmp qword ptr [rdx + {sites_from}], -1
-         je 80f
-         mov r10d, dword ptr [rdx + {site}]
-         sub r10d, dword ptr [rcx + {site_id}]
-         cmp r10d, {reused}
-         jae 77f
-         mov r10d, dword ptr [rcx + {site_id}]
-      75:
-         mov qword ptr [rdx + {seq}], rdi
-         mov r9d, edi
-         and r9d, {chunk_mask}
-         shl r9d, 2
-         add r9, qword ptr [rdx + {chunk}]
-         mov dword ptr [r9], r10d
-         shl rdi, {seq_shift}
-         or rdi, qword ptr [rdx + {slot_stamp}]
-         mov qword ptr [rcx + {site_stamp}], rdi
-         mov r10, rdi
-         mov rdi, qword ptr [r8]
-         jmp 71b
+         jmp 73b
       72:
-         mov rdi, qword ptr [rdx + {seq}]
-         inc rdi
-         test edi, {chunk_mask}
-         jz 80f
-         cmp qword ptr [rdx + {sites_from}], -1
-         je 80f
          mov r10d, dword ptr [rdx + {site}]
          inc r10d
          test r10d, {chunk_mask}
@@ -94,23 +85,17 @@ macro_rules! new_number {
          movaps xmmword ptr [rcx], xmm0
          movaps xmmword ptr [rcx + 16], xmm1
          sub rcx, {other_site}
-      76:
          mov dword ptr [rdx + {site}], r10d
          mov qword ptr [rcx], r9
          mov dword ptr [rcx + {site_caller}], r11d
          mov dword ptr [rcx + {site_id}], r10d
+         mov qword ptr [rcx + {site_stamp}], 0
          and r10d, {chunk_mask}
          shl r10d, 4
          add r10, qword ptr [rdx + {site_chunk}]
          mov qword ptr [r10], r9
          mov dword ptr [r10 + 8], r11d
-         mov r10d, dword ptr [rcx + {site_id}]
-         jmp 75b
-      77:
-         mov r10d, dword ptr [rdx + {site}]
-         inc r10d
-         test r10d, {chunk_mask}
-         jnz 76b\n"
+         jmp 73b\n"
         )
     };
 }

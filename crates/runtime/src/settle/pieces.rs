@@ -106,11 +106,32 @@ macro_rules! becomes_read {
     };
 }
 
-/// Does the call in between with all registers of an entry kept, and the stack as calls want it.
+/// The words of the first part that is touched at rdi, into r8, in the table that r10 names. Uses rcx and r11.
+#[cfg(any(test, feature = "export"))]
+macro_rules! part_of_table {
+    () => {
+        "mov r8, r10
+         shl r8, {no_version}
+         shr r8, {no_version} + {seq_shift}
+         shl r8, {address_unit}
+         mov r11d, edi
+         and r11d, 7
+         mov rcx, r10
+         shr rcx, {part_shift}
+         shr r11d, cl
+         shl r11d, 4
+         add r8, r11\n"
+    };
+}
+#[cfg(feature = "export")]
+pub(crate) use part_of_table;
+
+/// Does the call in between with all registers of an entry and what was put down right below the stack kept, and the stack as
+/// calls want it.
 macro_rules! keeping_registers {
     ($call:literal) => {
         concat!(
-            "sub rsp, 56
+            "sub rsp, 88
              mov qword ptr [rsp], rdi
              mov qword ptr [rsp + 8], rsi
              mov qword ptr [rsp + 16], rdx
@@ -122,8 +143,43 @@ macro_rules! keeping_registers {
              mov rdx, qword ptr [rsp + 16]
              mov rax, qword ptr [rsp + 24]
              mov r9, qword ptr [rsp + 32]
-             add rsp, 56\n"
+             add rsp, 88\n"
         )
+    };
+}
+
+/// Gives the frames that have no number the ones that these calls had before (`Strand::number_frames`), and goes to 91; or on, with the frames
+/// as they are, if one of them is not among the calls that were numbered lately. No handler of a signal runs meanwhile.
+macro_rules! name_frames {
+    () => {
+        "mov r8, qword ptr [rdx + {at_work}]
+         mov qword ptr [r8], rdi
+         mov r11, qword ptr [rdx + {frames_known}]
+      93:
+         mov r10d, dword ptr [r11 - 8]
+         shl r10, {caller_shift}
+         xor r10, qword ptr [r11]
+         movabs rcx, {call_factor}
+         imul r10, rcx
+         shr r10, 64 - {call_bits}
+         shl r10, 4
+         add r10, rdx
+         mov rcx, qword ptr [r11]
+         cmp rcx, qword ptr [r10 + {calls}]
+         jne 94f
+         mov ecx, dword ptr [r11 - 8]
+         cmp ecx, dword ptr [r10 + {calls} + {call_caller}]
+         jne 94f
+         mov ecx, dword ptr [r10 + {calls} + {call_callee}]
+         mov dword ptr [r11 + 8], ecx
+         add r11, 16
+         mov qword ptr [rdx + {frames_known}], r11
+         mov rcx, qword ptr [rdx + {frames_top}]
+         cmp rcx, r11
+         jne 93b
+         jmp 91b
+      94:
+         mov qword ptr [r8], 0\n"
     };
 }
 
@@ -139,7 +195,7 @@ macro_rules! tail {
           65:
              mov rdi, rdx
              jmp {deliver}\n",
-            new_number!(),
+            other_site!(),
             "80:
              mov rdi, qword ptr [r8]
              mov qword ptr [r8], 0
@@ -151,6 +207,7 @@ macro_rules! tail {
              mov r8, qword ptr [rsp - 8]
              jmp {both}
           90:\n",
+            name_frames!(),
             keeping_registers!("mov rdi, rdx\n call {name_frames}"),
             "mov rcx, qword ptr [rdx + {frames_top}]
              cmp rcx, qword ptr [rdx + {frames_known}]

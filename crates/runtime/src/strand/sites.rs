@@ -32,7 +32,10 @@ type Pair = [Used; 2];
 
 const FEWEST: usize = 256;
 const MOST: usize = 2048;
-const _: () = assert!(2 * MOST <= SiteId::REUSED as usize && CHUNK >= 2 * FEWEST);
+/// After so many sites it is looked which are too old to be used again.
+const AGE: u32 = 2 * CHUNK as u32;
+const _: () =
+    assert!(2 * MOST + 2 * AGE as usize <= SiteId::REUSED as usize && CHUNK >= 2 * FEWEST);
 
 #[repr(C)]
 pub struct Sites {
@@ -98,11 +101,10 @@ impl Sites {
         pair.iter().find(|used| used.is(site))
     }
 
-    /// The number of this site, if a strand whose last one is `last` may use it again.
+    /// The number of this site, which may be used again.
     #[inline(always)]
-    pub fn recent(&self, site: Site, last: SiteId) -> Option<SiteId> {
-        let id = self.used(site)?.id;
-        id.is_recent(last).then_some(id)
+    pub fn number(&self, site: Site) -> Option<SiteId> {
+        self.used(site).map(|used| used.id)
     }
 
     /// The site has this number among sites, and is the one of this stamp's number. Of two others the one that came later
@@ -131,6 +133,24 @@ impl Sites {
         let pairs = self.mask as usize + 1;
         if pairs < MOST {
             *self = Sites::of(pairs * 2);
+        }
+    }
+
+    /// Must [`Self::drop_old`] be called when `last` follows `before` as the last one made?
+    pub fn ages(&self, before: SiteId, last: SiteId) -> bool {
+        last.0 / AGE != before.0 / AGE
+    }
+
+    /// Forgets those that must not be used any more before it is called again.
+    pub fn drop_old(&mut self, last: SiteId) {
+        let by_then = SiteId((last.0 / AGE * AGE).wrapping_add(2 * AGE));
+        for at in 0..=self.mask as usize {
+            // SAFETY: a pair of the table, which only its strand uses.
+            for used in unsafe { &mut *self.pairs.add(at) } {
+                if !used.id.is_recent(by_then) {
+                    *used = NO_SITE;
+                }
+            }
         }
     }
 
