@@ -319,15 +319,16 @@ impl SlotHistory {
     pub fn each_two(&self, chunk: u64, named: &mut Named, mut f: impl FnMut(&mut Named, [u64; 2])) {
         let kept = self.kept.lock();
         for word in (0..CHUNK / 64).rev() {
-            for bit in (0..64).rev() {
-                if named[word] >> bit & 1 == 0 {
-                    continue;
-                }
+            // Parts are lower than what stands for them, so they may be added to those that are left.
+            let mut left = named[word];
+            while left != 0 {
+                let bit = left.ilog2() as usize;
                 let seq = chunk << CHUNK_BITS | (word * 64 + bit) as u64;
                 let two = kept.site(seq).and_then(|site| site.place.two(seq));
                 if let Some((first, _, second)) = two {
                     f(named, [first, second]);
                 }
+                left = named[word] & ((1 << bit) - 1);
             }
         }
     }

@@ -4,14 +4,14 @@
 //! know of one and not of the other: all numbers of a step are told at once. So when two words do not suffice, the new
 //! access and an entry of the same step and kind become one entry, under a number that stands for both
 //! (`Place::both`): it races with exactly what the two race with, and whoever reports a race asks which of them
-//! touched the byte. An access that is one of the two already is added to its bytes, so two places that take turns need few
+//! touched the byte. If there is no such entry, but there are two of the same step and kind as each other, these become one. An access that is one of the two already is added to its bytes, so two places that take turns need few
 //! numbers.
 
 use core::sync::atomic::Ordering;
 
 use deadheat_detect::entry::{Entry, LIST, LOCK, MASK, PLAIN, WHAT, WRITE};
 
-use super::{Cell, Change, Right, Words, lock};
+use super::{Cell, Change, Right, Words, lock, pair};
 use crate::history::{BOTH_REACH, Place};
 use crate::intern::StackId;
 use crate::strand::Strand;
@@ -77,17 +77,20 @@ pub unsafe fn join_own(cell: *const Cell, s: &mut Strand, stamp: u64, need: u64)
 #[inline(always)]
 fn join(before: Words, s: &mut Strand, stamp: u64, need: u64) -> Option<Words> {
     let Words { first, second } = before;
-    let fits = |word: u64| {
-        word.wrapping_sub(s.step_base) < s.step_span
-            && (word ^ need) & (PLAIN | WRITE) == 0
-            && s.seq - Entry(word).seq() < BOTH_REACH / 2
+    let is_here = |word: u64| {
+        word.wrapping_sub(s.step_base) < s.step_span && s.seq - Entry(word).seq() < BOTH_REACH / 2
     };
+    let fits = |word: u64| is_here(word) && (word ^ need) & (PLAIN | WRITE) == 0;
     if fits(second) {
         let second = joined(second, s, stamp, need)?;
         Some(Words { first, second })
     } else if fits(first) {
         let first = joined(first, s, stamp, need)?;
         Some(Words { first, second })
+    } else if is_here(first) && is_here(second) && (first ^ second) & (PLAIN | WRITE) == 0 {
+        let (older, newer) = (first.min(second), first.max(second));
+        let old = joined(older, s, newer & !WHAT, newer & WHAT)?;
+        Some(pair(stamp | need, old))
     } else {
         None
     }

@@ -128,7 +128,7 @@ fn reduce(cell: &Cell, first: u64, left: impl Fn(u64) -> u64) {
     cell.set(Right::Locker, 0, after);
     if table::named_by(first) {
         // SAFETY: no cell names it any more.
-        unsafe { table::free(first) };
+        unsafe { table::free(first, 0) };
     }
 }
 

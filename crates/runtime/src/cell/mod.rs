@@ -487,14 +487,14 @@ fn record_in_table(
                 let before = Words { first, second: 0 };
                 let after = words_after(memo, step, before, new.0, &words[..count], races.count);
                 cell.set(right, 0, after);
-                return table::free(first);
+                return table::free(first, step.slot);
             }
         };
         if right == Right::Locker || after != first {
             cell.first.store(after, Ordering::Release);
         }
         if !table::is_same(first, after) {
-            table::free(first);
+            table::free(first, step.slot);
         }
     }
 }

@@ -221,7 +221,7 @@ pub unsafe fn settle_table(
     }
     if after.is_some() && !named_by(word) {
         // SAFETY: no cell names it any more.
-        unsafe { free(first) };
+        unsafe { free(first, Entry(new).slot()) };
     }
     after.is_some()
 }
@@ -338,12 +338,12 @@ pub unsafe fn recorded(cell: &Cell, first: u64, step: &Step, new: Entry) -> Opti
     let mut settled = settle(unsafe { Table::of(first) }, past, covers, new.0);
     if settled.is_none() {
         // SAFETY: by the contract.
-        after = unsafe { refined(first, new.mask()) }?;
+        after = unsafe { refined(first, new) }?;
         // SAFETY: a table that no cell names yet.
         settled = settle(unsafe { Table::of(after) }, past, covers, new.0);
         if settled.is_none() {
             // SAFETY: as above.
-            unsafe { free(after) };
+            unsafe { free(after, new.slot()) };
         }
     }
     let words = match settled? {
@@ -409,91 +409,129 @@ pub unsafe fn entries(first: u64) -> ([u64; MOST], usize) {
     (entries, count)
 }
 
+/// For each byte of a cell its last write, and its last read since.
+struct Rows {
+    writes: [u64; 8],
+    reads: [u64; 8],
+}
+
+impl Rows {
+    /// Puts the access to its bytes, unless something is there that it does not replace.
+    #[inline(always)]
+    fn put(&mut self, word: u64, replaces: impl Fn(u64) -> bool) -> bool {
+        let row = if word & WRITE != 0 {
+            &mut self.writes
+        } else {
+            &mut self.reads
+        };
+        let mut replaced = 0;
+        let mut bytes = word as u8;
+        while bytes != 0 {
+            let place = &mut row[bytes.trailing_zeros() as usize % 8];
+            bytes &= bytes - 1;
+            if *place != replaced && !replaces(*place) {
+                return false;
+            }
+            replaced = *place;
+            *place = word;
+        }
+        true
+    }
+
+    /// Forgets what is read of the bytes that the access writes; false if it does not know of that.
+    #[inline(always)]
+    fn forget_reads(&mut self, new: u64, covers: impl Fn(u64) -> bool) -> bool {
+        let mut known = 0;
+        let mut bytes = new as u8;
+        while bytes != 0 {
+            let read = &mut self.reads[bytes.trailing_zeros() as usize % 8];
+            bytes &= bytes - 1;
+            if *read != known && !covers(*read) {
+                return false;
+            }
+            known = *read;
+            *read = 0;
+        }
+        true
+    }
+
+    /// How large parts can be if the bytes of a part are alike.
+    fn largest_part(&self) -> u32 {
+        // A bit for each byte that is like the one before it.
+        let alike = (1..8).fold(0u32, |alike, at| {
+            let same =
+                self.writes[at] == self.writes[at - 1] && self.reads[at] == self.reads[at - 1];
+            alike | (same as u32) << at
+        });
+        if alike & 0b1110_1110 == 0b1110_1110 {
+            2
+        } else if alike & 0b1010_1010 == 0b1010_1010 {
+            1
+        } else {
+            0
+        }
+    }
+}
+
 /// The first word of a cell with a table of these accesses, the last of which is `step`'s own and new; none if a table
 /// cannot say all of it.
 pub fn made_of(words: &[u64], step: &Step) -> Option<u64> {
     let (&new, old) = words.split_last()?;
-    let mut rows = [[0u64; 2]; 8];
-    let put = |rows: &mut [[u64; 2]; 8], word: u64, replaces: &dyn Fn(u64) -> bool| {
-        (0..8).filter(|byte| word >> byte & 1 != 0).all(|byte| {
-            let row = if word & WRITE != 0 {
-                Row::Write
-            } else {
-                Row::Read
-            };
-            let place = &mut rows[byte][row as usize];
-            let clear = *place == 0 || replaces(*place);
-            *place = word;
-            clear
-        })
+    let mut rows = Rows {
+        writes: [0; 8],
+        reads: [0; 8],
     };
     for &word in old {
         // Of one strand's accesses the later one counts. Who came first of two strands is not known any more.
         let later = |there: u64| Entry(there).slot() == Entry(word).slot() && there <= word;
-        if word & (PLAIN | LIST | LOCK) != PLAIN || !put(&mut rows, word, &later) {
+        if word & (PLAIN | LIST | LOCK) != PLAIN || !rows.put(word, later) {
             return None;
         }
     }
-    if new & PLAIN == 0 || !put(&mut rows, new, &|there| step.covers(Entry(there))) {
+    let covers = |word| step.covers(Entry(word));
+    if new & PLAIN == 0 || !rows.put(new, covers) {
         return None;
     }
-    if new & WRITE != 0 {
-        for (_, [_, read]) in (0..8)
-            .zip(&mut rows)
-            .filter(|(byte, _)| new >> byte & 1 != 0)
-        {
-            if !step.covers(Entry(*read)) {
-                return None;
-            }
-            *read = 0;
-        }
+    if new & WRITE != 0 && !rows.forget_reads(new, covers) {
+        return None;
     }
-    let part = largest_part(&rows);
+    let part = rows.largest_part();
+    if words.len() <= FEW[part as usize] {
+        return None;
+    }
     let own = |&word: &u64| Entry(word).slot() == Entry(new).slot();
     let past = match old.iter().all(own) {
         true => Past::Own,
         false => Past::Any,
     };
-    (words.len() > FEW[part as usize]).then(|| past.after(make(&rows, part)))
+    Some(past.after(make(&rows, part, step.slot)))
 }
 
-/// How large parts can be if the bytes of a part are alike.
-fn largest_part(rows: &[[u64; 2]; 8]) -> u32 {
-    let same = |span: usize| (0..8).all(|byte| rows[byte] == rows[byte & !(span - 1)]);
-    if same(4) {
-        2
-    } else if same(2) {
-        1
-    } else {
-        0
-    }
-}
-
-/// A table of these words, for each byte its write and its read.
-fn make(rows: &[[u64; 2]; 8], part: u32) -> u64 {
-    let first = take(part);
+/// A table of these words.
+fn make(rows: &Rows, part: u32, slot: u16) -> u64 {
+    let first = take(part, slot);
     // SAFETY: that named a fresh table.
     let table = unsafe { Table::of(first) };
     for at in 0..table.parts() {
-        table.put(at, Row::Write, rows[at << part][0]);
-        table.put(at, Row::Read, rows[at << part][1]);
+        table.put(at, Row::Write, rows.writes[at << part]);
+        table.put(at, Row::Read, rows.reads[at << part]);
     }
     first
 }
 
-/// The same table in smaller parts, so that `mask` is whole ones; the old one is to be freed. None if they are small already.
+/// The same table in smaller parts, so that `new` touches whole ones; the old one is to be freed. None if they are small already.
 ///
 /// # Safety
 /// `first` must name a table that the caller may change.
-unsafe fn refined(first: u64, mask: u8) -> Option<u64> {
+unsafe fn refined(first: u64, new: Entry) -> Option<u64> {
     // SAFETY: by the contract.
     let old = unsafe { Table::of(first) };
     let even = |mask: u8| (mask ^ mask >> 1) & 0x55 == 0;
-    let part = if even(mask) { 1 } else { 0 };
+    let part = if even(new.mask()) { 1 } else { 0 };
     if old.part <= part {
         return None;
     }
-    let finer = take(part);
+    let finer = take(part, new.slot());
     // SAFETY: that named a fresh table.
     let new = unsafe { Table::of(finer) };
     for at in 0..new.parts() {
@@ -504,7 +542,18 @@ unsafe fn refined(first: u64, mask: u8) -> Option<u64> {
     Some(finer)
 }
 
+/// So many free tables are known without looking at them.
+const AT_HAND: usize = 62;
+/// Slots share pools, so that strands that run at the same time rarely meet in one.
+const POOLS_OF_SLOTS: usize = 8;
+
+/// Tables of one size that nobody uses.
+#[repr(align(64))]
 struct Pool {
+    /// The words of the first `count`, with the version of the use that comes.
+    at_hand: [u64; AT_HAND],
+    count: usize,
+    /// More of them, each naming the next.
     free: *const AtomicU64,
     bump: *mut u8,
     end: *mut u8,
@@ -513,13 +562,21 @@ struct Pool {
 // SAFETY: plain memory that only the pool owns.
 unsafe impl Send for Pool {}
 
-static POOLS: [Locked<Pool>; 3] = [const {
-    Locked::new(Pool {
-        free: core::ptr::null(),
-        bump: core::ptr::null_mut(),
-        end: core::ptr::null_mut(),
-    })
-}; 3];
+static POOLS: [[Locked<Pool>; 3]; POOLS_OF_SLOTS] = [const {
+    [const {
+        Locked::new(Pool {
+            at_hand: [0; AT_HAND],
+            count: 0,
+            free: core::ptr::null(),
+            bump: core::ptr::null_mut(),
+            end: core::ptr::null_mut(),
+        })
+    }; 3]
+}; POOLS_OF_SLOTS];
+
+fn pool(slot: u16, part: u32) -> &'static Locked<Pool> {
+    &POOLS[slot as usize % POOLS_OF_SLOTS][part as usize]
+}
 
 fn word_for(words: *const AtomicU64, part: u32, version: u64) -> u64 {
     (part as u64) << PART_SHIFT
@@ -529,8 +586,12 @@ fn word_for(words: *const AtomicU64, part: u32, version: u64) -> u64 {
 }
 
 /// The word for a table with parts of `1 << part` bytes that nobody uses.
-fn take(part: u32) -> u64 {
-    let mut pool = POOLS[part as usize].lock();
+fn take(part: u32, slot: u16) -> u64 {
+    let mut pool = pool(slot, part).lock();
+    if let Some(last) = pool.count.checked_sub(1) {
+        pool.count = last;
+        return pool.at_hand[last];
+    }
     if !pool.free.is_null() {
         let words = pool.free;
         // SAFETY: only tables are put there: the next free one, and the version of the use that comes.
@@ -555,24 +616,30 @@ fn take(part: u32) -> u64 {
     word_for(words as *const AtomicU64, part, 0)
 }
 
-/// Frees a table that no cell names any more.
+/// Frees a table that no cell names any more; somebody of that slot does so.
 ///
 /// # Safety
 /// `first` must name a table that no cell names.
-pub unsafe fn free(first: u64) {
+pub unsafe fn free(first: u64, slot: u16) {
     // SAFETY: by the contract.
     let table = unsafe { Table::of(first) };
-    let version = (first >> VERSION_SHIFT) + 1;
-    let mut pool = POOLS[table.part as usize].lock();
-    table.put(0, Row::Read, version & 0xff);
-    table.put(0, Row::Write, pool.free as u64);
-    pool.free = table.words;
+    let version = (first >> VERSION_SHIFT & 0xff) + 1;
+    let mut pool = pool(slot, table.part).lock();
+    if pool.count < AT_HAND {
+        let at = pool.count;
+        pool.at_hand[at] = word_for(table.words, table.part, version);
+        pool.count = at + 1;
+    } else {
+        table.put(0, Row::Read, version & 0xff);
+        table.put(0, Row::Write, pool.free as u64);
+        pool.free = table.words;
+    }
 }
 
 /// # Safety
 /// No other thread may exist.
 pub unsafe fn after_fork() {
-    for pool in &POOLS {
+    for pool in POOLS.iter().flatten() {
         // SAFETY: by the contract.
         unsafe { pool.force_unlock() };
     }
