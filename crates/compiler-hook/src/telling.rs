@@ -41,7 +41,14 @@ impl<'a> Teller<'a> {
     /// The size of the access, and 256 more if it is a write.
     pub unsafe fn how(&self, hook: &Hook) -> Handle {
         // SAFETY: as above.
-        unsafe { self.number(hook.size | (hook.writes as i64) << 8) }
+        unsafe { self.part_of_turn(hook, None) }
+    }
+
+    /// The same, and above that one more than how far into what a turn touches it is, if it is a part of that.
+    pub unsafe fn part_of_turn(&self, hook: &Hook, part: Option<i64>) -> Handle {
+        let how = hook.size | (hook.writes as i64) << 8;
+        // SAFETY: as above.
+        unsafe { self.number(how | part.map_or(0, |part| part + 1) << 16) }
     }
 
     pub unsafe fn beyond(&self, place: Handle, offset: i64) -> Handle {

@@ -3,7 +3,7 @@
 use deadheat_detect::entry::{self, Entry, MASK, WHAT};
 
 use crate::access::{self, leave};
-use crate::cell::{self, Cell, Right};
+use crate::cell::{self, Cell, Rest, Right, Sweep};
 use crate::freed::Range;
 use crate::history::{Place, Touch};
 use crate::lock_order;
@@ -139,7 +139,12 @@ impl Giving {
                         0 => cell::used_run(cell, most),
                         _ => most.min(to_whole),
                     };
-                    let done = access::settle_run(s, addr, cell, run, 1, stamp, need | MASK);
+                    let sweep = Sweep {
+                        stamp,
+                        need: need | MASK,
+                        rest: Rest::Unknown,
+                    };
+                    let done = access::settle_run(s, addr, cell, run, 1, sweep);
                     i += done;
                     if done > 0 {
                         continue;

@@ -176,11 +176,11 @@ impl<'a> Loop<'a> {
                     }
                     None => {
                         done[i] = true;
-                        kept[i] = hook.stride.abs() > FARTHEST_ALONE
-                            && whole(hooks.iter().filter(|other| near(other)), hook.stride)
-                                .is_none();
+                        // What is touched in each turn may be all of it together with those of other lines.
+                        let around = whole(hooks.iter().filter(|other| near(other)), hook.stride);
+                        kept[i] = hook.stride.abs() > FARTHEST_ALONE && around.is_none();
                         if !kept[i] {
-                            told.strided(&hook);
+                            told.strided(&hook, around.map(|from| hook.offset - from));
                         }
                     }
                 }

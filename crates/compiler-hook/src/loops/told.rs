@@ -43,16 +43,17 @@ impl Told<'_> {
         }
     }
 
-    /// The hook's bytes in each turn.
-    pub(super) unsafe fn strided(&self, hook: &Hook) {
+    /// The hook's bytes in each turn: a part of what the turn touches, so far from its beginning, if others tell the rest.
+    pub(super) unsafe fn strided(&self, hook: &Hook, part: Option<i64>) {
         // SAFETY: the builder stands before the loop.
         unsafe {
             let start = self.this.at_first(self.teller.builder, hook.place);
             let stride = self.teller.number(hook.stride);
+            let how = self.teller.part_of_turn(hook, part);
             self.teller.call(
                 c"__deadheat_touch_strided",
                 hook,
-                &mut [start, self.turns, stride, self.teller.how(hook)],
+                &mut [start, self.turns, stride, how],
             );
         }
     }

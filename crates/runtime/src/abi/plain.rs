@@ -545,7 +545,7 @@ pub unsafe extern "C" fn __tsan_vptr_update(slot: *const usize, new: usize) {
 same_as! { __tsan_vptr_read = __tsan_read8; }
 
 /// What the compiler's loops touch in all their turns (`batch` of the compiler's hook): `how` is the size of each access,
-/// and 256 more if it writes.
+/// and 256 more if it writes. Above that it may say where in what each turn touches it is ([`part_of`]).
 fn touch_of(how: usize) -> (Touch, u64) {
     let touch = if how & 256 != 0 {
         Touch::Write
@@ -553,6 +553,11 @@ fn touch_of(how: usize) -> (Touch, u64) {
         Touch::Read
     };
     (touch, (how & 255) as u64)
+}
+
+/// One more than how far into what a turn touches, if other hooks tell the rest of it.
+fn part_of(how: usize) -> Option<usize> {
+    (how >> 16).checked_sub(1)
 }
 
 extern "C" fn touch_range(addr: usize, bytes: usize, how: usize, pc: u64) {
@@ -576,7 +581,8 @@ extern "C" fn touch_strided(addr: usize, count: usize, stride: isize, how: usize
     match tls::me() {
         Some(s) if !s.recording() => {
             let place = Place::new(pc, touch, size);
-            access::touch_strided(&RT, s, addr, count, stride, size as usize, touch, place);
+            let (size, part) = (size as usize, part_of(how));
+            access::touch_strided(&RT, s, addr, count, stride, size, touch, place, part);
         }
         Some(s) => record_turns(s, addr, count, stride, how, pc),
         None => {}

@@ -3,7 +3,7 @@
 use deadheat_detect::entry::{self, MASK};
 
 use super::{FEW_BYTES, been, ignored, in_cells, leave, record_quickly};
-use crate::cell::{self, Cell, Change};
+use crate::cell::{self, Cell, Change, Rest, Sweep};
 use crate::history::{Place, Touch};
 use crate::loss::Loss;
 use crate::pages::PAGE_BITS;
@@ -24,9 +24,9 @@ pub unsafe fn settle_run(
     cell: *mut Cell,
     count: usize,
     stride: isize,
-    stamp: u64,
-    need: u64,
+    sweep: Sweep,
 ) -> usize {
+    let Sweep { stamp, need, .. } = sweep;
     let count = count.min(turns_within(PAGE, addr, stride * 8));
     let mut settled = 0;
     let mut known = Change::NONE;
@@ -37,8 +37,7 @@ pub unsafe fn settle_run(
             loop {
                 let next = cell.wrapping_offset(stride * settled as isize);
                 let left = count - settled;
-                settled +=
-                    cell::settle_run(next, left, stride, right, &s.step(), stamp, need, known);
+                settled += cell::settle_run(next, left, stride, right, &s.step(), sweep, known);
                 if settled == count || need & MASK == MASK {
                     break;
                 }
@@ -67,6 +66,9 @@ fn turns_within(span: usize, addr: usize, stride: isize) -> usize {
     };
     room / stride.unsigned_abs().max(1) + 1
 }
+
+/// In ranges of so many cells it is looked for those that the step has touched before they get a number.
+const LONG: usize = 16;
 
 /// A range that does not fit one cell. All its cells share one number.
 pub fn range(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touch, place: Place) {
@@ -102,7 +104,7 @@ pub fn range(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touc
                     let cell = cells.wrapping_add(i);
                     // The last cell may be touched in part.
                     let whole = count - !stop.is_multiple_of(8) as usize;
-                    if mask == MASK {
+                    if mask == MASK && count >= LONG {
                         // SAFETY: the cells are inside the block that the shadow gave.
                         let run = unsafe {
                             let step = s.step();
@@ -124,8 +126,13 @@ pub fn range(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touc
                     };
                     let (addr, stamp) = ((at & !7) + i * 8, entry::stamp(s.slot, seq));
                     if mask == MASK {
+                        let sweep = Sweep {
+                            stamp,
+                            need,
+                            rest: Rest::Unknown,
+                        };
                         // SAFETY: as above, and so are the cells behind it.
-                        let run = unsafe { settle_run(s, addr, cell, whole - i, 1, stamp, need) };
+                        let run = unsafe { settle_run(s, addr, cell, whole - i, 1, sweep) };
                         i += run;
                         if run > 0 {
                             continue;
@@ -159,7 +166,9 @@ pub fn touch_all(
     }
 }
 
-/// What a loop touches in its turns: `size` bytes in each, `stride` from one to the next. All share one number.
+/// What a loop touches in its turns: `size` bytes in each, `stride` from one to the next. All share one number. If they are a part of
+/// what the loop touches in each turn, `part` bytes from its beginning, which leaves out nothing, the other parts are told
+/// right after it or were right before.
 #[allow(clippy::too_many_arguments)]
 pub fn touch_strided(
     rt: &Runtime,
@@ -170,10 +179,15 @@ pub fn touch_strided(
     size: usize,
     touch: Touch,
     place: Place,
+    part: Option<usize>,
 ) {
     if turns == 0 {
         return;
     }
+    let rest = match part {
+        Some(from) if addr.wrapping_sub(from).is_multiple_of(8) && stride % 8 == 0 => Rest::Follows,
+        _ => Rest::Unknown,
+    };
     let reach = stride.wrapping_mul(turns as isize - 1);
     if stride.unsigned_abs() <= size {
         // Nothing lies between one turn's bytes and the next's.
@@ -208,6 +222,7 @@ pub fn touch_strided(
                     pause - turn,
                     stride / 8,
                     need,
+                    rest,
                     place,
                     &mut new,
                 );
@@ -219,14 +234,15 @@ pub fn touch_strided(
             {
                 // The same bytes of one cell in each so many turns.
                 let (cells, need) = ((pause - turn) / per_cell, mask | touch.bits());
-                turn += per_cell * one_cell_a_turn(rt, s, start, cells, 1, need, place, &mut new);
+                turn += per_cell
+                    * one_cell_a_turn(rt, s, start, cells, 1, need, Rest::Unknown, place, &mut new);
                 continue;
             }
             for addr in (start & !7..start + size).step_by(8) {
                 let low = 0xff << start.saturating_sub(addr);
                 let high = 0xff >> (addr + 8).saturating_sub(start + size);
                 let need = (low & high & MASK) | touch.bits();
-                one_cell_a_turn(rt, s, addr, 1, 1, need, place, &mut new);
+                one_cell_a_turn(rt, s, addr, 1, 1, need, Rest::Unknown, place, &mut new);
             }
             turn += 1;
         }
@@ -255,6 +271,7 @@ fn one_cell_a_turn(
     count: usize,
     stride: isize,
     need: u64,
+    rest: Rest,
     place: Place,
     new: &mut Option<u64>,
 ) -> usize {
@@ -280,7 +297,8 @@ fn one_cell_a_turn(
             None => *new.insert(s.number(rt, place)),
         };
         let stamp = entry::stamp(s.slot, seq);
-        let run = settle_run(s, addr, cell, count, stride, stamp, need);
+        let sweep = Sweep { stamp, need, rest };
+        let run = settle_run(s, addr, cell, count, stride, sweep);
         if run == 0 {
             record_quickly(rt, s, addr, cell, stamp, need);
         }

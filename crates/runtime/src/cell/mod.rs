@@ -28,7 +28,7 @@ pub use self::look::{
     is_empty, says, touched_run, used_run, words,
 };
 pub use self::memo::{Memo, Words};
-pub use self::quick::{Change, settle_own, settle_run, settle_shared};
+pub use self::quick::{Change, Rest, Sweep, settle_own, settle_run, settle_shared};
 pub use self::table::{
     ADDRESS_UNIT, PART_SHIFT, SOLE, TABLE, VERSION_SHIFT, expect as expect_table, settle_table,
 };

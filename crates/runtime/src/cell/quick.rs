@@ -60,6 +60,23 @@ fn settle(cell: &Cell, right: Right, first: u64, step: &Step, stamp: u64, need: 
     }
 }
 
+/// An access to the same bytes of many cells.
+#[derive(Clone, Copy)]
+pub struct Sweep {
+    pub stamp: u64,
+    /// Bytes and kind, as for [`entry::same_step_covers`].
+    pub need: u64,
+    pub rest: Rest,
+}
+
+/// What is done to the other bytes of those cells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rest {
+    Unknown,
+    /// The same right after it, by the same step: nothing is lost of what the step does not need beside all of it.
+    Follows,
+}
+
 /// What became of the words of a cell without a list.
 #[derive(Clone, Copy)]
 pub struct Change {
@@ -86,22 +103,20 @@ impl Change {
 ///
 /// # Safety
 /// As for [`settle_own`] or [`settle_shared`], by the right to the page, for each of them.
-#[allow(clippy::too_many_arguments)]
 pub unsafe fn settle_run(
     cells: *const Cell,
     count: usize,
     stride: isize,
     right: Right,
     step: &Step,
-    stamp: u64,
-    need: u64,
+    sweep: Sweep,
     known: Change,
 ) -> usize {
     // SAFETY: by the contract.
     unsafe {
         match right {
-            Right::Owner => settle_each::<false>(cells, count, stride, step, stamp, need, known),
-            Right::Locker => settle_each::<true>(cells, count, stride, step, stamp, need, known),
+            Right::Owner => settle_each::<false>(cells, count, stride, step, sweep, known),
+            Right::Locker => settle_each::<true>(cells, count, stride, step, sweep, known),
         }
     }
 }
@@ -117,20 +132,31 @@ unsafe fn settle_each<const LOCKED: bool>(
     count: usize,
     stride: isize,
     step: &Step,
-    stamp: u64,
-    need: u64,
-    known: Change,
+    sweep: Sweep,
+    mut known: Change,
 ) -> usize {
+    let Sweep { stamp, need, .. } = sweep;
+    let new = Entry(stamp | need);
     let right = if LOCKED { Right::Locker } else { Right::Owner };
-    // What became of which words: neighbours often have the same ones.
-    let mut known = known;
     let mut i = 0;
     while i < count {
-        let next = cells.wrapping_offset(stride * i as isize);
-        // SAFETY: by the contract.
-        i += unsafe { settle_alike::<LOCKED>(next, count - i, stride, &known) };
-        if i == count {
-            break;
+        if !LOCKED {
+            let next = cells.wrapping_offset(stride * i as isize);
+            // SAFETY: by the contract.
+            i += unsafe {
+                match sweep.rest {
+                    Rest::Unknown => {
+                        settle_known(next, count - i, stride, step, new, left_by, &mut known)
+                    }
+                    Rest::Follows => {
+                        let leaves = left_by_all(step);
+                        settle_known(next, count - i, stride, step, new, leaves, &mut known)
+                    }
+                }
+            };
+            if i == count {
+                break;
+            }
         }
         // SAFETY: by the contract.
         let cell = unsafe { &*cells.wrapping_offset(stride * i as isize) };
@@ -155,64 +181,114 @@ unsafe fn settle_each<const LOCKED: bool>(
         }
         let second = cell.second.load(Ordering::Relaxed);
         let before = Words { first, second };
-        let been = |word| entry::same_step_covers(word, step.base, step.span, need);
-        let after = match been(first) || been(second) {
-            true => Some(before),
-            false => outcome(before, step, stamp, need),
-        };
-        let Some(after) = after else {
-            if LOCKED {
-                cell.first.store(first, Ordering::Release);
-            }
-            return i;
-        };
-        known = Change { before, after };
-        cell.set(right, second, after);
+        if known.before != before {
+            let after = match been(before, step, need) {
+                true => Some(before),
+                false => outcome(before, step, stamp, need),
+            };
+            let Some(after) = after else {
+                if LOCKED {
+                    cell.first.store(first, Ordering::Release);
+                }
+                return i;
+            };
+            known = Change { before, after };
+        }
+        cell.set(right, second, known.after);
         i += 1;
     }
     count
 }
 
-/// As many of `count` cells, from the first on, as have the words of which it is known what they become.
+/// Has the step touched a cell with these words so already?
+#[inline(always)]
+fn been(words: Words, step: &Step, need: u64) -> bool {
+    let covers = |word| entry::same_step_covers(word, step.base, step.span, need);
+    covers(words.first) || covers(words.second)
+}
+
+/// The same up to a cell that has a list, remembers what did not happen before, or has no room. Neighbours often have the same
+/// words: `known` is what became of the last ones. `leaves` says what an entry leaves of another one that happened before.
 ///
 /// # Safety
-/// As for [`settle_run`].
+/// As for [`settle_own`], for each of them.
 #[inline(never)]
-unsafe fn settle_alike<const LOCKED: bool>(
+unsafe fn settle_known(
     cells: *const Cell,
     count: usize,
     stride: isize,
-    known: &Change,
+    step: &Step,
+    new: Entry,
+    leaves: impl Fn(u64, u64) -> u64 + Copy,
+    known: &mut Change,
 ) -> usize {
-    let right = if LOCKED { Right::Locker } else { Right::Owner };
-    let Change { before, after } = *known;
+    let Change {
+        mut before,
+        mut after,
+    } = *known;
     let mut at = cells;
-    for i in 0..count {
+    let mut left = count;
+    while left > 0 {
         // SAFETY: by the contract.
         let cell = unsafe { &*at };
-        if cell.first.load(Ordering::Relaxed) != before.first
-            || cell.second.load(Ordering::Relaxed) != before.second
-        {
-            return i;
-        }
-        if LOCKED {
-            if !try_lock(cell, before.first) {
-                return i;
+        let words = Words {
+            first: cell.first.load(Ordering::Relaxed),
+            second: cell.second.load(Ordering::Relaxed),
+        };
+        if words != before {
+            if words.first & (LIST | LOCK) != 0 {
+                break;
             }
-            if cell.second.load(Ordering::Relaxed) != before.second {
-                cell.first.store(before.first, Ordering::Release);
-                return i;
-            }
+            let becomes = if been(words, step, new.0 & WHAT) {
+                Some(words)
+            } else if step.clock.covers_word(words.first) && step.clock.covers_word(words.second) {
+                room_for(words, new.0, leaves, leaves)
+            } else {
+                None
+            };
+            let Some(becomes) = becomes else {
+                break;
+            };
+            (before, after) = (words, becomes);
         }
-        cell.set(right, before.second, after);
+        cell.set(Right::Owner, before.second, after);
         at = at.wrapping_offset(stride);
+        left -= 1;
     }
-    count
+    *known = Change { before, after };
+    count - left
 }
 
 /// What the words of a cell without a list become.
 #[inline(always)]
 fn outcome(before: Words, step: &Step, stamp: u64, need: u64) -> Option<Words> {
+    if !step.clock.covers_word(before.first) || !step.clock.covers_word(before.second) {
+        return outcome_beside_unknown(before, step, stamp, need);
+    }
+    let new = stamp | need;
+    room_for(before, new, left_by, left_by).or_else(|| outcome_above_floor(before, step, new))
+}
+
+/// What an entry leaves of another one that happened before it.
+#[inline(always)]
+fn left_by(old: u64, whole: u64) -> u64 {
+    if old & !whole & WHAT == 0 { 0 } else { old }
+}
+
+/// The same for one to whose other bytes the same is done right after it, or was right before. What this step has done itself is
+/// not done again.
+#[inline(always)]
+fn left_by_all(step: &Step) -> impl Fn(u64, u64) -> u64 + Copy + use<> {
+    let (base, span) = (step.base, step.span);
+    move |old, whole| match old.wrapping_sub(base) < span {
+        true => left_by(old, whole),
+        false => left_by(old, whole | MASK),
+    }
+}
+
+/// What becomes of the words if something has not happened before the access.
+#[inline(never)]
+fn outcome_beside_unknown(before: Words, step: &Step, stamp: u64, need: u64) -> Option<Words> {
     let Words { first, second } = before;
     let new = stamp | need;
     let knows_first = step.clock.covers_word(first);
@@ -222,22 +298,47 @@ fn outcome(before: Words, step: &Step, stamp: u64, need: u64) -> Option<Words> {
     {
         return None;
     }
-    // What an entry leaves of another one.
-    let beside = |old: u64, known: bool, whole: u64| {
-        if known && old & !whole & WHAT == 0 {
-            0
-        } else {
-            old
+    let if_known = |known: bool| {
+        move |old: u64, whole: u64| {
+            if known { left_by(old, whole) } else { old }
         }
     };
-    if (first ^ new) & !MASK == 0 {
+    room_for(before, new, if_known(knows_first), if_known(knows_second))
+        .or_else(|| outcome_above_floor(before, step, new))
+}
+
+/// Two words stay beside the access: what every strand knows goes.
+#[inline(never)]
+fn outcome_above_floor(before: Words, step: &Step, new: u64) -> Option<Words> {
+    let above = |word: u64| !step.floor.covers_word(word);
+    match (above(before.first), above(before.second)) {
+        (false, false) => Some(Words {
+            first: new,
+            second: 0,
+        }),
+        (true, false) => Some(pair(new, before.first)),
+        (false, true) => Some(pair(new, before.second)),
+        (true, true) => None,
+    }
+}
+
+/// What the words become if there is room beside what the access leaves of them, of each as it is told.
+#[inline(always)]
+fn room_for(
+    before: Words,
+    new: u64,
+    of_first: impl Fn(u64, u64) -> u64,
+    of_second: impl Fn(u64, u64) -> u64,
+) -> Option<Words> {
+    let Words { first, second } = before;
+    if first ^ new <= MASK {
         return Some(Words {
             first: first | new,
-            second: beside(second, knows_second, first | new),
+            second: of_second(second, first | new),
         });
     }
-    if (second ^ new) & !MASK == 0 {
-        return Some(match beside(first, knows_first, second | new) {
+    if second ^ new <= MASK {
+        return Some(match of_first(first, second | new) {
             0 => Words {
                 first: second | new,
                 second: 0,
@@ -248,20 +349,12 @@ fn outcome(before: Words, step: &Step, stamp: u64, need: u64) -> Option<Words> {
             },
         });
     }
-    // What the new entry subsumes of what happened before is a question of what they are.
-    let mut first_stays = beside(first, knows_first, new) != 0;
-    let mut second_stays = beside(second, knows_second, new) != 0;
-    if first_stays && second_stays {
-        first_stays = !step.floor.covers_word(first);
-        second_stays = !step.floor.covers_word(second);
-    }
-    match (first_stays, second_stays) {
-        (false, false) => Some(Words {
+    match (of_first(first, new), of_second(second, new)) {
+        (0, 0) => Some(Words {
             first: new,
             second: 0,
         }),
-        (true, false) => Some(pair(new, first)),
-        (false, true) => Some(pair(new, second)),
-        (true, true) => None,
+        (0, old) | (old, 0) => Some(pair(new, old)),
+        _ => None,
     }
 }

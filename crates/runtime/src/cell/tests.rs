@@ -156,12 +156,17 @@ unsafe fn settle(cell: &Cell, right: Right, step: &Step, new: Entry) -> bool {
         ..*step
     };
     let (stamp, need) = (new.0 & !entry::WHAT, new.0 & entry::WHAT);
+    let sweep = Sweep {
+        stamp,
+        need,
+        rest: Rest::Unknown,
+    };
     // SAFETY: a cell of the test's own.
     unsafe {
         match right {
             _ if has_table(cell) => settle_table(cell, right, &clock, stamp, need),
             _ if new.seq().is_multiple_of(2) => {
-                settle_run(cell, 1, 1, right, &own, stamp, need, Change::NONE) == 1
+                settle_run(cell, 1, 1, right, &own, sweep, Change::NONE) == 1
             }
             Right::Owner => settle_own(cell, &own, stamp, need),
             Right::Locker => settle_shared(cell, &own, stamp, need),

@@ -4,6 +4,7 @@
 mod collect;
 mod handover;
 mod lives;
+mod parts;
 mod player;
 mod replay;
 mod stress;
