@@ -336,9 +336,12 @@ impl Strand {
         }
     }
 
-    /// The strand holds other locks than before.
+    /// The strand holds other locks than before. Whoever records has told that by an act, and has no accesses to note it for.
     #[inline(always)]
-    fn note_locks(&mut self, rt: &Runtime) {
+    pub(crate) fn note_locks(&mut self, rt: &Runtime) {
+        if self.recording() {
+            return;
+        }
         self.forget_sites();
         if let Some(history) = self.history {
             let first = self.seq + 1;

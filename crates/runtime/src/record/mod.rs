@@ -170,6 +170,7 @@ pub fn became_child(rt: &Runtime, s: &mut Strand) {
     if s.recording() {
         Recorder::abandon(s);
         s.table = rt.shadow.table().cast();
+        s.note_locks(rt);
     }
 }
 
