@@ -45,6 +45,7 @@ pub fn effect(action: Action) -> Effect {
         | Action::Fork(_)
         | Action::Join(_)
         | Action::Detach(_)
+        | Action::Await(_)
         | Action::Lock(_)
         | Action::Unlock(_)
         | Action::ReadLock(_)

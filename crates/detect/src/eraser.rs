@@ -382,6 +382,7 @@ pub fn locking(action: Action) -> Option<Locking> {
         | Action::Fork(_)
         | Action::Join(_)
         | Action::Detach(_)
+        | Action::Await(_)
         | Action::Notify(_)
         | Action::Arrive(_)
         | Action::Leave(_)

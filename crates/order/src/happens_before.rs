@@ -110,7 +110,7 @@ impl HappensBefore {
         let me = event.strand;
         match event.action {
             Action::Begin => self.now(me),
-            Action::End | Action::Detach(_) => self.now(me),
+            Action::End | Action::Detach(_) | Action::Await(_) => self.now(me),
             Action::Fork(child) => self.fork(me, child),
             Action::Join(child) => self.join(me, child),
             Action::Lock(mutex) => self.lock(me, mutex),

@@ -193,6 +193,7 @@ impl Transfers {
             Action::Begin
             | Action::End
             | Action::Detach(_)
+            | Action::Await(_)
             | Action::Fork(_)
             | Action::Unlock(_)
             | Action::ReadUnlock(_)
@@ -260,6 +261,7 @@ impl Transfers {
             }
             Action::Begin
             | Action::Detach(_)
+            | Action::Await(_)
             | Action::Join(_)
             | Action::Lock(_)
             | Action::Woken(..)

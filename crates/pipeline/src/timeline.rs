@@ -137,6 +137,7 @@ fn words(action: Action) -> Option<(&'static str, u64, MomentSide)> {
         Action::Begin
         | Action::End
         | Action::Detach(_)
+        | Action::Await(_)
         | Action::Leave(_)
         | Action::ReleaseAt(_)
         | Action::AcquireAt(_)

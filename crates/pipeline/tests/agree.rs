@@ -265,12 +265,12 @@ fn programs_of_whole_pages() {
             let Some((touch, range)) = touch_of(event.action) else {
                 continue;
             };
-            let page = 0x10_0000 + range.addr().0 / 16 % 3 * 1024;
+            let page = 0x10_0000 + range.addr().0 / 16 % 3 * 4096;
             let (addr, size) = match rng.below(4) {
                 0 => (page + range.addr().0 % 16, range.size()),
-                1 => (page + 8, 2040),
-                2 => (page, 2048),
-                _ => (page, 1024),
+                1 => (page + 8, 8184),
+                2 => (page, 8192),
+                _ => (page, 4096),
             };
             let range = Range::new(Addr(addr), size).expect("a range");
             event.action = match touch {
@@ -374,6 +374,51 @@ fn programs_of_strands_that_nobody_joins() {
     assert!(
         racy > drawn(200) && detached > drawn(2000),
         "{racy} race, {detached} detached"
+    );
+}
+
+/// Strands that say for whose end they wait: until then nothing is remembered for them.
+#[test]
+fn programs_of_strands_that_wait_for_others() {
+    let mut rng = Rng::new(12);
+    let mut shape = Shape {
+        strands: 12,
+        decisions: 120,
+        ..Shape::small()
+    };
+    shape.mix.spawn = 30;
+    let (mut racy, mut waits) = (0, 0);
+    for seed in 0..drawn(400) {
+        let trace = generate(seed, &shape);
+        // Somewhere after what the strand did last, and after the other one was forked.
+        let mut before: Vec<Vec<Event>> = vec![Vec::new(); trace.events.len() + 1];
+        for (at, event) in trace.events.iter().enumerate() {
+            let Action::Join(child) = event.action else {
+                continue;
+            };
+            let earlier = &trace.events[..at];
+            let is_last =
+                |one: &Event| one.strand == event.strand || one.action == Action::Fork(child);
+            let last = earlier.iter().rposition(is_last).expect("a fork");
+            if rng.below(4) > 0 {
+                let place = last + 1 + rng.below((at - last) as u64) as usize;
+                before[place].push(Event::new(event.strand, Action::Await(child)));
+                waits += 1;
+            }
+        }
+        let mut events = Vec::new();
+        for (at, waits) in before.into_iter().enumerate() {
+            events.extend(waits);
+            events.extend(trace.events.get(at));
+        }
+        let trace = Trace { events };
+        deadheat_trace::legal::check(&trace).expect("legal");
+        let name = format!("seed {seed}, waiting");
+        racy += u64::from(compare(&name, &trace, Memory::of));
+    }
+    assert!(
+        racy > drawn(100) && waits > drawn(1000),
+        "{racy} race, {waits} wait"
     );
 }
 

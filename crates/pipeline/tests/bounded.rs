@@ -85,8 +85,35 @@ fn joined(count: u64) -> Maker {
     maker
 }
 
+/// The same, started by a thread for whose end the first one waits all the time: that knows of none of them.
+fn awaited(count: u64) -> Maker {
+    let mut maker = Maker::default();
+    maker.act(0, Action::Fork(Strand(1)));
+    maker.act(0, Action::Await(Strand(1)));
+    maker.act(1, Action::Begin);
+    for n in 2..count + 2 {
+        let strand = n as u32;
+        maker.act(1, Action::Fork(Strand(strand)));
+        maker.act(strand, Action::Begin);
+        for lock in [1, 1000 + n] {
+            maker.act(strand, Action::Lock(Mutex(1)));
+            maker.write(strand, 0x10_0000 + lock * 512, 2);
+            maker.act(strand, Action::Unlock(Mutex(1)));
+        }
+        maker.act(strand, Action::End);
+        maker.act(1, Action::Join(Strand(strand)));
+    }
+    maker.act(1, Action::End);
+    maker.act(0, Action::Join(Strand(1)));
+    maker
+}
+
 fn compare(name: &str, make: impl Fn(u64) -> Maker) {
-    for detector in DetectorKind::ALL {
+    compare_those(name, make, |_| true);
+}
+
+fn compare_those(name: &str, make: impl Fn(u64) -> Maker, which: impl Fn(DetectorKind) -> bool) {
+    for detector in DetectorKind::ALL.into_iter().filter(|&kind| which(kind)) {
         let few = most(make(1000), detector);
         let many = most(make(10_000), detector);
         let bound = |few: usize| few + few / 4 + 64;
@@ -101,6 +128,12 @@ fn compare(name: &str, make: impl Fn(u64) -> Maker) {
 #[test]
 fn threads_that_are_joined() {
     compare("joined", joined);
+}
+
+#[test]
+fn threads_of_one_that_is_waited_for() {
+    // Eraser keeps what memory is until it is freed.
+    compare_those("awaited", awaited, |kind| kind.exact());
 }
 
 #[test]

@@ -265,6 +265,8 @@ pub enum Action {
     Join(Strand),
     /// Says that nobody will join another strand, which may have ended. It orders nothing.
     Detach(Strand),
+    /// Will do nothing before it joins another strand, for whose end it waits. It orders nothing.
+    Await(Strand),
 
     /// Has taken a mutex; for a recursive one, the outermost time only. A try that failed is no event.
     Lock(Mutex),

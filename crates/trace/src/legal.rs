@@ -43,6 +43,8 @@ enum Life {
     Running,
     /// Inside a wait; only the return from it can follow.
     Waiting(Condvar, Mutex),
+    /// Waits for the end of that strand; only the join can follow.
+    Awaiting(Strand),
     Ended,
     Joined,
 }
@@ -76,8 +78,9 @@ impl World {
             Action::Begin => self.begin(me),
             Action::End => self.end(me),
             Action::Fork(child) => self.fork(child),
-            Action::Join(child) => self.join(child),
+            Action::Join(child) => self.join(me, child),
             Action::Detach(child) => self.detach(child),
+            Action::Await(child) => self.wait_for(me, child),
             Action::Lock(mutex) => self.lock(me, mutex),
             Action::Unlock(mutex) => self.unlock(me, mutex),
             Action::ReadLock(lock) => self.read_lock(me, lock),
@@ -114,6 +117,8 @@ impl World {
             (None | Some(Life::Forked), _) => Err("this strand has not begun"),
             (Some(Life::Running), Action::Begin) => Err("this strand has begun before"),
             (Some(Life::Running), _) => Ok(()),
+            (Some(Life::Awaiting(child)), Action::Join(ended)) if child == ended => Ok(()),
+            (Some(Life::Awaiting(_)), _) => Err("this strand waits for another one to end"),
             (Some(Life::Waiting(..)), Action::Woken(..)) => Ok(()),
             (Some(Life::Waiting(..)), _) => Err("this strand waits on a condition variable"),
             (Some(Life::Ended | Life::Joined), _) => Err("this strand has ended"),
@@ -136,7 +141,8 @@ impl World {
         require(before.is_none(), "this strand was forked before")
     }
 
-    fn join(&mut self, child: Strand) -> Verdict {
+    fn join(&mut self, me: Strand, child: Strand) -> Verdict {
+        self.strands.insert(me, Life::Running);
         require(
             !self.detached.contains(&child),
             "the strand to join was detached",
@@ -154,6 +160,16 @@ impl World {
         require(
             known && !joined && self.detached.insert(child),
             "the strand to detach is not there, or was joined or detached before",
+        )
+    }
+
+    fn wait_for(&mut self, me: Strand, child: Strand) -> Verdict {
+        let joined = self.strands.get(&child) == Some(&Life::Joined);
+        let joinable = self.strands.contains_key(&child) && !self.detached.contains(&child);
+        self.strands.insert(me, Life::Awaiting(child));
+        require(
+            child != me && joinable && !joined,
+            "the strand to wait for is not there, or was joined or detached before",
         )
     }
 

@@ -5,7 +5,7 @@
 //! line    = [ event ] [ "#" comment ]      words are separated by blanks
 //! event   = strand action [ "@" number ]   the number names a place in the program
 //!
-//! action  = "begin" | "end" | "fork" strand | "join" strand | "detach" strand
+//! action  = "begin" | "end" | "fork" strand | "join" strand | "detach" strand | "await" strand
 //!         | ( "lock" | "unlock" ) mutex
 //!         | ( "rdlock" | "rdunlock" | "wrlock" | "wrunlock" ) rwlock
 //!         | ( "wait" | "woken" ) condvar mutex | "notify" condvar
@@ -88,6 +88,7 @@ impl fmt::Display for Action {
             Action::Fork(strand) => write!(f, "fork {strand}"),
             Action::Join(strand) => write!(f, "join {strand}"),
             Action::Detach(strand) => write!(f, "detach {strand}"),
+            Action::Await(strand) => write!(f, "await {strand}"),
             Action::Lock(mutex) => write!(f, "lock {mutex}"),
             Action::Unlock(mutex) => write!(f, "unlock {mutex}"),
             Action::ReadLock(lock) => write!(f, "rdlock {lock}"),
@@ -288,6 +289,7 @@ fn action(words: &mut Words<'_>) -> Result<Action, String> {
         "fork" => Action::Fork(words.strand()?),
         "join" => Action::Join(words.strand()?),
         "detach" => Action::Detach(words.strand()?),
+        "await" => Action::Await(words.strand()?),
         "lock" => Action::Lock(words.mutex()?),
         "unlock" => Action::Unlock(words.mutex()?),
         "rdlock" => Action::ReadLock(words.rwlock()?),

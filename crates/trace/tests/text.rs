@@ -37,6 +37,7 @@ fn action() -> impl Strategy<Value = Action> {
             strand().prop_map(Action::Fork),
             strand().prop_map(Action::Join),
             strand().prop_map(Action::Detach),
+            strand().prop_map(Action::Await),
             mutex().prop_map(Action::Lock),
             mutex().prop_map(Action::Unlock),
             rwlock().prop_map(Action::ReadLock),

@@ -113,6 +113,10 @@ impl Touch<'_> {
         let Touch {
             now, access, need, ..
         } = *self;
+        if now.is_past(old.0) {
+            // Only if a strand did not wait for the end of another one as it had said: what it should know was forgotten, or will be.
+            return;
+        }
         found.pair(Candidate {
             detector: now.name,
             order: now.batch.order_of(access, self.number * 8),
@@ -137,6 +141,30 @@ impl Touch<'_> {
             },
             memory: None,
         });
+    }
+
+    /// The same for an entry of a list, and rule forget: whether it stays. The first one that can be both becomes so.
+    #[inline(always)]
+    fn keeps(&self, word: &mut u64, behind: Site, merged: &mut bool, found: &mut Found) -> bool {
+        let new = self.now.stamp | self.need;
+        let meeting = if *word & self.need & MASK != 0 {
+            self.meet(word, behind, found)
+        } else if (*word ^ new) & !MASK == 0 && behind == self.site {
+            Meeting::Same
+        } else {
+            Meeting::Stays
+        };
+        match meeting {
+            Meeting::Gone => false,
+            Meeting::Stays => !self.now.is_past(*word),
+            Meeting::Same => {
+                if !*merged {
+                    *word |= self.need;
+                    *merged = true;
+                }
+                true
+            }
+        }
     }
 
     /// Rules race, subsume and merge for one remembered access.
@@ -243,38 +271,20 @@ fn touch_list(cell: &mut Cell, touch: Touch<'_>, lists: &mut Lists, found: &mut 
     if list.swap(&mut cell.words[0], &mut cell.sites[0], same_epoch) {
         return;
     }
-    let new = stamp | need;
     let mut merged = false;
-    let mut stays = |word: &mut u64, site: &Site| {
-        let meeting = if *word & need & MASK != 0 {
-            touch.meet(word, *site, found)
-        } else if (*word ^ new) & !MASK == 0 && *site == touch.site {
-            Meeting::Same
-        } else {
-            Meeting::Stays
-        };
-        match meeting {
-            Meeting::Gone => false,
-            Meeting::Stays => !touch.now.is_past(*word),
-            Meeting::Same => {
-                if !merged {
-                    *word |= need;
-                    merged = true;
-                }
-                true
-            }
-        }
-    };
-    if cell.words[0] != 0 && !stays(&mut cell.words[0], &cell.sites[0]) {
+    if cell.words[0] != 0 && !touch.keeps(&mut cell.words[0], cell.sites[0], &mut merged, found) {
         cell.words[0] = 0;
     }
-    list.retain(stays);
+    list.retain(
+        #[inline(always)]
+        |word, site| touch.keeps(word, *site, &mut merged, found),
+    );
     if !merged {
         // The newest is the one that is looked for next.
         if cell.words[0] != 0 {
             list.push(cell.words[0], cell.sites[0]);
         }
-        cell.set(0, (new, touch.site));
+        cell.set(0, (stamp | need, touch.site));
     }
     settle_list(cell, lists, index);
 }

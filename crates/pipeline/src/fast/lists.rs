@@ -94,15 +94,23 @@ impl List {
             }
         }
         self.count = kept as u32;
-        if let Some(mut far) = self.far.take() {
-            far.retain_mut(|(word, site)| stays(word, site));
-            while (self.count as usize) < NEAR
-                && let Some((word, site)) = far.pop()
-            {
-                self.push(word, site);
-            }
-            self.far = (!far.is_empty()).then_some(far);
+        if self.far.is_some() {
+            self.retain_far(&mut stays);
         }
+    }
+
+    #[inline(never)]
+    fn retain_far(&mut self, stays: &mut impl FnMut(&mut u64, &Site) -> bool) {
+        let Some(mut far) = self.far.take() else {
+            return;
+        };
+        far.retain_mut(|(word, site)| stays(word, site));
+        while (self.count as usize) < NEAR
+            && let Some((word, site)) = far.pop()
+        {
+            self.push(word, site);
+        }
+        self.far = (!far.is_empty()).then_some(far);
     }
 
     /// Whether `is_so` for all words.

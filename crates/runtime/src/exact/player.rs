@@ -261,7 +261,11 @@ impl Player {
         let rt = self.rt;
         let at = |range: Range| self.base + to_memory(range.addr()) as usize;
         match event.action {
-            Action::Begin | Action::End | Action::Detach(_) | Action::Notify(_) => {}
+            Action::Begin
+            | Action::End
+            | Action::Detach(_)
+            | Action::Await(_)
+            | Action::Notify(_) => {}
             Action::Fork(child) => {
                 let thread = rt.threads.create(rt, Some(s), Sort::Thread, StackId(0));
                 self.ids.insert(child, thread);

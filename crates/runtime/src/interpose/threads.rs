@@ -251,6 +251,7 @@ pub(crate) fn join(
     if let (true, Some(id)) = (waits, thread) {
         RT.waits.begin(&RT, s, For::End(id), at);
         RT.threads.with(s.thread, |t| t.waits_for = Some(id));
+        acts::awaits(s, id);
     }
     leave(s);
     let result = if waits {

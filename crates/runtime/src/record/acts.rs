@@ -46,6 +46,7 @@ fn ends_step(action: &Action) -> bool {
     match action {
         Action::Begin
         | Action::Detach(_)
+        | Action::Await(_)
         | Action::Notify(_)
         | Action::Read(_)
         | Action::Write(_)
@@ -136,6 +137,13 @@ pub fn forked(s: &mut Strand, child: ThreadId, at: StackId) {
 /// Nobody will join the child.
 pub fn detached(s: &mut Strand, child: ThreadId) {
     bare(s, Action::Detach(Name(child.0)), StackId(0));
+}
+
+/// The strand waits for the end of the child, and does nothing before, unless a handler of a signal does.
+pub fn awaits(s: &mut Strand, child: ThreadId) {
+    if !RT.threads.has_handlers() {
+        bare(s, Action::Await(Name(child.0)), StackId(0));
+    }
 }
 
 pub fn joined(s: &mut Strand, child: ThreadId) {

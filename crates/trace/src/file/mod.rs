@@ -45,8 +45,9 @@ pub use recording::{Recording, Round, save};
 pub use write::{Writer, Written};
 
 pub const MAGIC: [u8; 8] = *b"DEADHEAT";
-pub const VERSION: u32 = 4;
-/// The oldest version that is read: the first one had no `TURNS`, the second no `DETACH`, the third one index alone.
+pub const VERSION: u32 = 5;
+/// The oldest version that is read: the first one had no `TURNS`, the second no `DETACH`, the third one index alone, the
+/// fourth no `AWAIT`.
 pub const OLDEST: u32 = 1;
 /// The longest payload, decompressed: hostile files must not make a reader allocate more.
 pub const LONGEST: usize = 8 << 20;

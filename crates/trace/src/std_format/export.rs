@@ -213,7 +213,7 @@ fn operations(action: Action, fences: &mut Fences) -> Vec<(&'static str, String)
         false => Vec::new(),
     };
     match action {
-        Action::Begin | Action::End | Action::Detach(_) => Vec::new(),
+        Action::Begin | Action::End | Action::Detach(_) | Action::Await(_) => Vec::new(),
         Action::Fork(strand) => vec![("fork", format!("T{}", strand.0))],
         Action::Join(strand) => vec![("join", format!("T{}", strand.0))],
         Action::Lock(m) | Action::Woken(_, m) => vec![("acq", format!("L{}", m.0))],

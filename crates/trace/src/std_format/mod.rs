@@ -12,7 +12,7 @@
 //! | wait                                   | `rel`, and `acq` at its return                                     |
 //! | barrier, channel, atomic, annotation   | `acq` and `rel` of a lock of their own, one right after the other: they are ordered, too |
 //! | relaxed atomic                         | the same, if it comes after a fence that tells, or before one that learns: then at the fence |
-//! | atomic accesses, free, detach          | left out                                                           |
+//! | atomic accesses, free, detach, await   | left out                                                           |
 //!
 //! So an export has every order of the trace, and in some rows some more: a detector of happens-before races finds
 //! nothing there that is none, and may miss some. If there are only threads and mutexes, it finds the same.

@@ -286,6 +286,7 @@ fn action(op: Op, word: u64, detail: u64, o: &[u64]) -> Result<Action, Damage> {
         Op::Fork => Action::Fork(strand()?),
         Op::Join => Action::Join(strand()?),
         Op::Detach => Action::Detach(strand()?),
+        Op::Await => Action::Await(strand()?),
         Op::Lock => Action::Lock(Mutex(o[0])),
         Op::Unlock => Action::Unlock(Mutex(o[0])),
         Op::ReadLock => Action::ReadLock(RwLock(o[0])),

@@ -109,6 +109,7 @@ pub fn act(act: &Act) -> Option<Words> {
         Action::Fork(strand) => with(Op::Fork, 0, strand.0 as u64),
         Action::Join(strand) => with(Op::Join, 0, strand.0 as u64),
         Action::Detach(strand) => with(Op::Detach, 0, strand.0 as u64),
+        Action::Await(strand) => with(Op::Await, 0, strand.0 as u64),
         Action::Lock(m) => on(Op::Lock, m.0),
         Action::Unlock(m) => on(Op::Unlock, m.0),
         Action::ReadLock(l) => on(Op::ReadLock, l.0),

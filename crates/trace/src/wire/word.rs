@@ -96,6 +96,7 @@ pub(super) enum Op {
     Alloc = 40,
     Free = 41,
     Detach = 42,
+    Await = 43,
 }
 
 impl Op {
@@ -135,6 +136,7 @@ impl Op {
             40 => Op::Alloc,
             41 => Op::Free,
             42 => Op::Detach,
+            43 => Op::Await,
             _ => return None,
         })
     }
@@ -146,7 +148,7 @@ impl Op {
             Op::Place | Op::Lost => 1,
             Op::Range | Op::Memory | Op::Turns => 2,
             Op::Begin | Op::End | Op::Fence => 1,
-            Op::Fork | Op::Join | Op::Detach => 2,
+            Op::Fork | Op::Join | Op::Detach | Op::Await => 2,
             Op::Lock
             | Op::Unlock
             | Op::ReadLock

@@ -3,12 +3,19 @@
 //! Strands have slots, and holders of knowledge (strands, locks, atomics, ...) have clocks: flat arrays by slot. What a
 //! strand learns is told to the checkers component by component, so that a checker's clock costs what changed and not
 //! what there is.
+//!
+//! | file       | what                                                        |
+//! |------------|-------------------------------------------------------------|
+//! | `forget`   | what every strand knows, so that it can be forgotten        |
+//! | `bury`     | what nobody can know, and slots of strands that have ended  |
 
-use deadheat_order::transfer::Name;
+mod bury;
+mod forget;
+
 use deadheat_order::{Holder, PerStrand, Transfer, Transfers};
 use deadheat_trace::{Action, Event, Strand};
 
-use crate::batch::{Buried, Named, News, Slot, Start};
+use crate::batch::{News, Slot, Start};
 use crate::detector::Needs;
 
 /// What a holder knows.
@@ -98,6 +105,8 @@ pub struct Order {
     transfers: Transfers,
     clocks: Vec<Clock>,
     strands: PerStrand<Life>,
+    /// Who waits for whose end, and does nothing before.
+    awaiting: Vec<(Strand, Strand)>,
     /// For each slot, what is left of the strand that had it, if that has ended.
     free: Vec<Option<Free>>,
     needs: Needs,
@@ -123,8 +132,6 @@ pub struct Order {
 const SLOTS: usize = Slot::BURIED.0 as usize;
 /// As many strands must have ended before all memory is looked at for them.
 const FEW: usize = 256;
-/// More clocks than these are not worked through for every batch.
-const FEW_CLOCKS: usize = 48;
 /// Slots that are looked at for a new strand.
 const TRIED: usize = 1024;
 
@@ -134,6 +141,7 @@ impl Order {
             transfers: Transfers::new(),
             clocks: Vec::new(),
             strands: PerStrand::default(),
+            awaiting: Vec::new(),
             free: Vec::new(),
             needs,
             moved: Vec::new(),
@@ -168,6 +176,7 @@ impl Order {
     /// The same for a strand that touches memory now.
     #[inline]
     pub fn touches(&mut self, strand: Strand, news: &mut Vec<News>) -> Option<Present> {
+        self.goes_on(strand);
         let present = self.present(strand, news)?;
         self.clocks[present.holder.0 as usize].used = present.time;
         Some(present)
@@ -258,6 +267,7 @@ impl Order {
 
     /// What the event learns, before its own accesses.
     pub fn before(&mut self, event: &Event, news: &mut Vec<News>) {
+        self.goes_on(event.strand);
         if let Action::Join(child) = event.action
             && let Some(life) = self.strands.get_mut(child)
         {
@@ -279,6 +289,7 @@ impl Order {
                     life.detached = true;
                 }
             }
+            Action::Await(child) => self.awaiting.push((event.strand, child)),
             Action::End => {
                 self.end(event.strand);
                 if self.needs.locks {
@@ -409,173 +420,6 @@ impl Order {
         }
     }
 
-    /// Has all memory looked at if there are many strands that have ended and are not known to all, so that their slots can be
-    /// used again.
-    ///
-    /// Whatever a strand that nobody can join did after it last told anybody, nobody can ever know of. It is buried. Exact: such
-    /// an access is concurrent with all that comes later, and so is one in a slot that is in no clock. And who knows of what it
-    /// did since it last but one told anybody heard that, from whomever, from what it told last, and knows all that it knew
-    /// then: of two accesses of which the later one is known only to those who know the earlier one, the later one is enough.
-    pub fn sweep(&mut self, news: &mut Vec<News>) {
-        if !self.needs.sweeps {
-            return;
-        }
-        let over = || self.strands.values().filter(|life| life.is_over()).count();
-        // When something is buried must not depend on how far the checkers are: it can change what they count.
-        let bury = self.unburied >= self.sweep_from;
-        let sweep = self.sweeping.is_none() && over() >= self.sweep_at;
-        if !bury && !sweep {
-            return;
-        }
-        let mut buried = Vec::new();
-        let Order { clocks, free, .. } = self;
-        self.strands.each_mut(|strand, life| {
-            let Some(slot) = life
-                .slot
-                .filter(|_| bury && life.is_over() && life.can_be_buried())
-            else {
-                return;
-            };
-            let clock = &clocks[life.holder.0 as usize];
-            let mut knew = Vec::new();
-            if !clock.learned && clock.told >= life.first {
-                knew.clone_from(&clock.times);
-                knew[slot.0 as usize] = clock.told;
-            }
-            buried.push(Buried {
-                strand,
-                slot,
-                after: clock.told.max(life.first - 1),
-                last: clock.used,
-                told: clock.told_before.max(life.first - 1),
-                knew,
-            });
-            life.buried = true;
-            // Who knows what is left in the slot may have it.
-            let known = match clock.told {
-                told if told >= life.first => told,
-                _ => life.before,
-            };
-            life.ended = Some(known);
-            if let Some(left) = &mut free[slot.0 as usize]
-                && left.strand == strand
-            {
-                left.known = known;
-            }
-        });
-        if bury {
-            self.unburied = 0;
-        }
-        self.sweeps += 1;
-        self.sweeping = Some(self.sweeps);
-        news.push(News::Sweep {
-            number: self.sweeps,
-            buried: buried.into(),
-        });
-    }
-
-    /// All checkers have looked at their memory: no access is remembered in slots that they do not name. Whoever ended before they
-    /// were asked to look, and cannot be joined any more, leaves its slot to anybody.
-    ///
-    /// Exact: who has the slot next has later times, so who knows of the earlier ones only knows nothing of it; and who knows it
-    /// seems to know all earlier times of the slot, of which there is no access. What does not hold any more is that who
-    /// knows a moment of the slot knows all that was known then: nobody concludes that any more.
-    pub fn named(&mut self, named: &Named, news: &mut Vec<News>) {
-        if self.sweeping == Some(named.sweep) {
-            self.sweeping = None;
-        }
-        let mut open = vec![false; self.free.len()];
-        let mut gone = Vec::new();
-        // Whoever will join a strand that ended in the slot must be able to tell whether it knows it.
-        let mut wanted = vec![false; self.free.len()];
-        for life in self.strands.values() {
-            if let (Some(slot), Some(_), false) = (life.slot, life.ended, life.is_over()) {
-                wanted[slot.0 as usize] = true;
-            }
-        }
-        let Order { strands, free, .. } = self;
-        let mut left = 0;
-        strands.each_mut(|strand, life| {
-            let Some(slot) = life.slot.filter(|_| life.is_over()) else {
-                return;
-            };
-            left += 1;
-            let free_for_all = !named.has(slot) && !wanted[slot.0 as usize];
-            if life.since < named.sweep && free_for_all {
-                open[slot.0 as usize] = true;
-                gone.push((strand, life.holder));
-                // Another strand may have it by now.
-                if let Some(left) = &mut free[slot.0 as usize]
-                    && left.strand == strand
-                {
-                    left.known = 0;
-                }
-            }
-        });
-        self.sweep_at = self.sweep_from.max(2 * (left - gone.len()));
-        for (strand, holder) in gone {
-            self.strands.remove(strand);
-            self.retire(holder, news);
-        }
-        for clock in &mut self.clocks {
-            if clock.by.is_some_and(|(slot, _)| open[slot.0 as usize]) {
-                clock.by = None;
-            }
-        }
-    }
-
-    /// What every strand that is left knows, and the end of what nobody needs any more.
-    pub fn forget(&mut self, news: &mut Vec<News>) {
-        let living: Vec<Holder> = self
-            .strands
-            .values()
-            .filter(|life| life.ended.is_none())
-            .map(|life| life.holder)
-            .collect();
-        let mut times = vec![u64::MAX; self.free.len()];
-        for holder in &living {
-            let clock = &self.clocks[holder.0 as usize];
-            for (at, time) in times.iter_mut().enumerate() {
-                *time = (*time).min(clock.get(Slot(at as u16)));
-            }
-        }
-        if living.is_empty() {
-            times.fill(0);
-        }
-        let mut gone = Vec::new();
-        self.strands.retain(|life| {
-            let known = |slot: Slot, last: u64| {
-                times.get(slot.0 as usize).is_some_and(|&time| time >= last)
-            };
-            let passed = match (life.slot, life.ended) {
-                (Some(slot), Some(last)) => known(slot, last),
-                (None, Some(_)) => true,
-                (_, None) => false,
-            };
-            if passed {
-                // Whoever will join it knows all that it did.
-                gone.push(life.holder);
-            }
-            !passed
-        });
-        for holder in gone {
-            self.retire(holder, news);
-        }
-        for at in 0..self.clocks.len() {
-            let holder = Holder(at as u32);
-            let clock = &self.clocks[at];
-            let strange = matches!(self.transfers.name(holder), None | Some(Name::Strand(_)));
-            let known = |(&mine, &all): (&u64, &u64)| mine <= all;
-            if !strange && clock.times.iter().zip(&times).all(known) {
-                self.retire(holder, news);
-            }
-        }
-        news.push(News::Known {
-            times: times.into(),
-            living: living.into(),
-        });
-    }
-
     /// Nobody needs what the holder knows any more; its number will stand for something else.
     fn retire(&mut self, holder: Holder, news: &mut Vec<News>) {
         self.start_of(holder);
@@ -584,12 +428,6 @@ impl Order {
         if self.needs.transfers {
             news.push(News::Transfer(Transfer::Clear(holder)));
         }
-    }
-
-    /// Whether so many acts make it worth while to work out what everybody knows out of turn: only where few things are
-    /// synchronized with, since those that are forgotten have to be made again.
-    pub fn forgets_cheaply(&self, acts: u32) -> bool {
-        self.clocks.len() <= FEW_CLOCKS && acts as usize >= self.clocks.len() / 4
     }
 
     /// How many clocks are kept: strands, locks, atomics and so on.
