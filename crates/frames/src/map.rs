@@ -10,9 +10,9 @@ use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 
 use crate::layout::{Arena, Header, MAGIC, TOTAL_BYTES, VERSION};
 
-/// Frames that may wait if the program waits when there are more: 2 MiB, which stay in the processor's cache, are taken in
-/// some milliseconds, and are mapped once. Half as many make the checker half as late, and cost a hash table with locks 6 % more.
-pub const FEW: u32 = 64;
+/// Frames that may wait if the program waits when there are more: 1 MiB, which stay in the processor's cache, are taken in
+/// some milliseconds, and are mapped once. Half as many make the checker half as late, and cost a queue with locks 20 % more.
+pub const FEW: u32 = 32;
 /// The same for a program that drops accesses rather than wait: 64 MiB.
 pub const MANY: u32 = 2048;
 

@@ -210,8 +210,13 @@ impl Shard {
     }
 
     /// What was found in all, when everything was checked.
-    pub fn finish(self) -> Found {
-        self.found
+    pub fn finish(mut self) -> Found {
+        self.take_found()
+    }
+
+    /// The same; nothing is found afterwards.
+    pub(crate) fn take_found(&mut self) -> Found {
+        std::mem::replace(&mut self.found, Found::new(false, false))
     }
 
     /// Pages of memory that are remembered, by all detectors together.

@@ -35,8 +35,8 @@ pub const PLACE_SHIFT: u32 = u64::BITS - PLACE_BITS;
 const MARGIN: usize = 8;
 /// Words that a strand should have before it takes a lock: one in forty of a frame.
 const SECTION: usize = 100;
-/// Accesses that loops tell in one frame, more or less: some for each word.
-const HEAVY: u64 = 1 << 14;
+/// Accesses that loops tell in one frame, more or less: as many as it has words.
+const HEAVY: u64 = 1 << 12;
 /// Longer ranges are neither looked up in the filter nor put into it.
 const FILTERED: usize = 512;
 
