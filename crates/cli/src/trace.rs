@@ -124,16 +124,19 @@ fn stat(path: &Path) -> Result<ExitCode> {
     let damages = std::mem::take(&mut order.damages);
     let mut out = String::new();
     let events = all.accesses + all.acts;
+    let each = match all.accesses {
+        0 => String::new(),
+        count => format!(", {:.2} bytes of the file each", file as f64 / count as f64),
+    };
     out.push_str(&format!(
         "{}: {file} bytes, {events} events of {} threads, {stacks} call stacks, {} lines about the program\n\
-         accesses  {} (touching {} bytes), {:.2} bytes of the file each\n\
+         accesses  {} (touching {} bytes){each}\n\
          acts      {}\n",
         path.display(),
         strands.len(),
         lines.len(),
         all.accesses,
         all.bytes,
-        file as f64 / all.accesses.max(1) as f64,
         all.acts,
     ));
     if all.lost > 0 {

@@ -97,6 +97,7 @@ pub fn let_go() {
 fn start(rt: &'static Runtime, s: &mut Strand, fd: i32) {
     const PROT_READ_WRITE: usize = 3;
     const MAP_SHARED_NORESERVE: usize = 0x4001;
+    const MADV_DONTDUMP: usize = 16;
     // SAFETY: a new mapping at a place of the kernel's choice.
     let base = unsafe {
         sys::syscall(
@@ -118,6 +119,14 @@ fn start(rt: &'static Runtime, s: &mut Strand, fd: i32) {
             "there is no address space for the recording (4.5 GiB, little of it used): try 'ulimit -v unlimited'",
         );
     }
+    // A core dump would have all of it, used or not.
+    // SAFETY: the mapping is ours and stays as it is.
+    unsafe {
+        sys::syscall(
+            nr::MADVISE,
+            [base as usize, TOTAL_BYTES, MADV_DONTDUMP, 0, 0, 0],
+        )
+    };
     // SAFETY: mapped just now, all of it.
     let arena = unsafe { Arena::new(base as *mut u8) };
     if !arena.is_known() {
