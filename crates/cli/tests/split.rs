@@ -92,6 +92,76 @@ fn the_same_is_found_inline_beside_and_later() {
     assert_eq!(headlines, ["1. data race: `shared`"]);
 }
 
+/// The first thread waits for the second, which cancels it there and ends only then: so it does wait.
+const WAITS: &str = r"#include <pthread.h>
+#include <stdatomic.h>
+#include <signal.h>
+static pthread_t waiting;
+static atomic_int cancelled;
+static void note(void *arg) { atomic_store(&cancelled, 1); }
+static void handler(int number) {}
+static void *second(void *arg) {
+    pthread_cancel(waiting);
+    while (!atomic_load(&cancelled)) {}
+    return arg;
+}
+static void *first(void *arg) {
+    pthread_t other;
+    waiting = pthread_self();
+    pthread_create(&other, 0, second, 0);
+    pthread_cleanup_push(note, 0);
+    pthread_join(other, 0);
+    pthread_cleanup_pop(0);
+    return arg;
+}
+int main(int count, char **words) {
+    pthread_t t;
+    if (count > 1) signal(SIGUSR1, handler);
+    pthread_create(&t, 0, first, 0);
+    pthread_join(t, 0);
+    return 0;
+}
+";
+
+/// Who waits for whose end is recorded, unless a handler could do something meanwhile; a wait that is broken is counted.
+#[test]
+fn a_thread_that_waits_is_in_the_trace() {
+    let folder = built("split-await", WAITS);
+    let waits = |line: &str| {
+        folder.deadheat(line).status().expect(line);
+        let dump = succeeds(&folder, "trace dump app.dht");
+        dump.lines().any(|line| line.starts_with("t1 await t2"))
+    };
+    assert!(waits("record -o app.dht ./prog"));
+    let output = folder.deadheat("check app.dht").output().expect("check");
+    let said = text(&output.stderr);
+    assert!(said.contains("out of a pthread_join"), "{said}");
+    assert!(!waits("record -o app.dht ./prog handler"));
+}
+
+/// A core dump would have all of the shared memory, used or not.
+#[test]
+fn a_core_dump_leaves_the_recording_out() {
+    let folder = built(
+        "split-core",
+        r"#include <stdio.h>
+#include <string.h>
+int main(void) {
+    char line[4096];
+    FILE *maps = fopen(`/proc/self/smaps`, `r`);
+    int here = 0;
+    while (maps && fgets(line, sizeof line, maps)) {
+        if (strchr(line, '-') && strstr(line, ` rw`)) here = strstr(line, `deadheat-frames`) != 0;
+        if (here && strncmp(line, `VmFlags`, 7) == 0) fputs(line, stdout);
+    }
+    return 0;
+}
+",
+    );
+    let flags = succeeds(&folder, "run --split ./prog");
+    assert!(flags.contains(" dd"), "{flags}");
+}
+
 #[test]
 fn a_detached_thread_is_in_the_trace() {
     let folder = built(
