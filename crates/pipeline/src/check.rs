@@ -53,7 +53,7 @@ pub struct Summary {
     pub damages: Damages,
     /// Different findings that were told.
     pub findings: usize,
-    /// The most pages of memory that were remembered at once, of 4 KiB.
+    /// The most pages of memory that were remembered at once, of 1 or 4 KiB.
     pub most_pages: usize,
     /// Holders of knowledge (strands, locks, atomics) at the end.
     pub holders: usize,

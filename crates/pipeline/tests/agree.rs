@@ -265,12 +265,12 @@ fn programs_of_whole_pages() {
             let Some((touch, range)) = touch_of(event.action) else {
                 continue;
             };
-            let page = 0x10_0000 + range.addr().0 / 16 % 3 * 4096;
+            let page = 0x10_0000 + range.addr().0 / 16 % 3 * 1024;
             let (addr, size) = match rng.below(4) {
                 0 => (page + range.addr().0 % 16, range.size()),
-                1 => (page + 8, 8184),
-                2 => (page, 8192),
-                _ => (page, 4096),
+                1 => (page + 8, 2040),
+                2 => (page, 2048),
+                _ => (page, 1024),
             };
             let range = Range::new(Addr(addr), size).expect("a range");
             event.action = match touch {

@@ -321,7 +321,10 @@ impl Strand {
     #[inline]
     pub fn begin_step(&mut self) {
         if let Some(recorder) = self.recorder() {
-            return recorder.new_step();
+            recorder.new_step();
+            // Nobody names its earlier numbers, which say when it learned something.
+            self.step_base = entry::stamp(self.slot, self.seq + 1);
+            return;
         }
         if self.seq >= SEQ_MAX {
             sys::die("a thread made more than 68 thousand million recorded accesses");

@@ -15,7 +15,7 @@
 //! | forget     | every strand that is left knows the entry                      | drop it if it is in the way, sometimes all of them, and pages without any |
 //! | bury       | nobody can ever know of the entry                              | it leaves its slot             |
 //!
-//! A page is 512 cells of 8 bytes. A cell has two words and the numbers of what is behind them, 24 bytes; a third entry turns
+//! A page is 128 cells of 8 bytes. A cell has two words and the numbers of what is behind them, 24 bytes; a third entry turns
 //! the second word into the number of a list. A page whose cells are all alike (a large memset, a free) is one cell, and becomes
 //! one again when an access of all its bytes leaves nothing else.
 //!
@@ -62,7 +62,7 @@ pub struct Fast {
 }
 
 /// Fewer pages are not worth a sweep.
-pub const FEW: usize = 1 << 10;
+pub const FEW: usize = 1 << 12;
 
 impl Default for Fast {
     fn default() -> Self {

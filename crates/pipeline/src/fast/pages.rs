@@ -7,8 +7,10 @@ use super::cell::{self, Cell, Touch};
 use super::lists::Lists;
 use super::sites::Site;
 
-pub const CELLS: usize = 512;
-pub const PAGE_SHIFT: u32 = 12;
+/// Larger pages are found faster (512 cells: a recording is checked in 0.93 of the time), but a program whose memory is
+/// touched here and there takes four times as much of ours.
+pub const CELLS: usize = 128;
+pub const PAGE_SHIFT: u32 = 10;
 pub const PAGE: u64 = 1 << PAGE_SHIFT;
 /// The list of a cell is fetched while so many before it are looked at.
 const AHEAD: usize = 8;
