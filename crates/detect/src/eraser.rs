@@ -168,6 +168,11 @@ impl<I: Copy> Eraser<I> {
         self.holding.count()
     }
 
+    /// How many strands are remembered, for what they hold.
+    pub fn strands(&self) -> usize {
+        self.holding.strands()
+    }
+
     /// The strand gives a lock back.
     pub fn gave(&mut self, me: Strand, lock: Lock, mode: Mode) {
         self.holding.gave(me, lock, mode);

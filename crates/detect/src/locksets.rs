@@ -208,6 +208,11 @@ impl Holding {
         }
     }
 
+    /// How many strands hold something, or did.
+    pub fn strands(&self) -> usize {
+        self.held.len()
+    }
+
     /// How many sets there are.
     pub fn count(&self) -> usize {
         self.sets.numbers.len()

@@ -244,11 +244,12 @@ impl Shard {
             || now.accesses > (2 * swept.accesses).max(few.accesses)
     }
 
-    /// What the slower detectors remember: accesses, what says who knows of them, and sets of locks.
+    /// What the slower detectors remember: accesses, what says who knows of them, sets of locks, and who holds them.
     pub fn remembered(&self) -> usize {
         let goldilocks = self.goldilocks.as_ref().map(Goldilocks::remembered);
         let (pasts, rows, origins) = goldilocks.unwrap_or_default();
-        let sets = self.eraser.as_ref().map_or(0, Eraser::sets);
+        let eraser = self.eraser.as_ref();
+        let sets = eraser.map_or(0, |eraser| eraser.sets() + eraser.strands());
         self.djit.as_ref().map_or(0, Djit::remembered) + pasts + rows + origins + sets
     }
 

@@ -422,6 +422,15 @@ fn programs_of_strands_that_wait_for_others() {
     );
 }
 
+/// Who goes on though it said that it waits counts again: what comes then is remembered for it.
+#[test]
+fn a_strand_that_breaks_its_wait_counts_again() {
+    let text = "t0 begin\nt0 fork t1\nt1 begin\nt0 await t1\nt0 write 0x1000 8\nt0 lock m1\nt0 unlock m1\n\
+                t1 write 0x2000 8\nt1 lock m2\nt1 unlock m2\nt1 lock m2\nt1 unlock m2\nt0 write 0x2000 8\n";
+    let trace: Trace = text.parse().unwrap_or_else(|why| panic!("{why}"));
+    assert!(compare("a broken wait", &trace, Memory::of));
+}
+
 #[test]
 fn disciplined_programs_never_race() {
     assert_eq!(sweep(&Shape::disciplined(), 500), 0);
