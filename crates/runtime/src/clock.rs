@@ -181,15 +181,19 @@ impl Clock {
 
     /// Does this clock know all that `other` knows?
     pub fn covers(&self, other: &Clock) -> bool {
-        let mine = self.words();
-        other
-            .words()
-            .iter()
-            .enumerate()
-            .all(|(slot, &word)| word <= mine.get(slot).copied().unwrap_or(0))
+        let (mine, theirs) = (self.words(), other.words());
+        let (shared, rest) = theirs.split_at(mine.len().min(theirs.len()));
+        shared.iter().zip(mine).all(|(theirs, mine)| theirs <= mine)
+            && rest.iter().all(|&theirs| theirs == 0)
     }
 
     pub fn copy_from(&mut self, other: &Clock) {
+        if other.len <= self.room {
+            // SAFETY: there is room for them, and two clocks do not share components.
+            unsafe { core::ptr::copy_nonoverlapping(other.words, self.words, other.len) };
+            self.len = other.len;
+            return;
+        }
         let mut words = self.take();
         words.clear();
         words.extend_from_slice(other.words());

@@ -94,13 +94,18 @@ pub fn load<T>(
     }
     // Looking for the object takes a lock, which no signal handler must find taken by its own thread.
     s.enter();
-    // A releasing store makes its object before it stores: if there is still none, nothing was released.
-    if let Some(value) = rt.syncs.none_while(s, addr, &raw) {
-        settle::atomic(rt, s, addr, size, Touch::AtomicRead, pc);
-        leave(s);
-        return value;
-    }
-    let var = rt.syncs.get(s, addr, Kind::Atomic);
+    let var = match s.cached_var(addr) {
+        Some(var) => var,
+        None => {
+            // A releasing store makes its object before it stores: if there is still none, nothing was released.
+            if let Some(value) = rt.syncs.none_while(s, addr, &raw) {
+                settle::atomic(rt, s, addr, size, Touch::AtomicRead, pc);
+                leave(s);
+                return value;
+            }
+            rt.syncs.get(s, addr, Kind::Atomic)
+        }
+    };
     // Nothing is new in a value that the strand, or for a relaxed load its next fence, knows all about.
     let known = |released: Released| {
         released.is_in(&s.clock) || !order.acquires() && released.is_in(&s.acquirable)

@@ -301,7 +301,11 @@ impl State {
             Some((slot, seq)) if slot == s.slot && seq >= s.learned_at => {
                 self.clock.set(slot, s.seq)
             }
-            _ => self.clock.copy_from(s.published()),
+            _ => {
+                // Not by `published`: who reads what was just written to, in larger pieces, waits for it.
+                self.clock.copy_from(&s.clock);
+                self.clock.set(s.slot, s.seq);
+            }
         }
         self.last = Released::by(s.slot, s.seq);
         s.begin_step();
@@ -316,7 +320,8 @@ impl State {
         if self.known_to(s) || s.clock.covers(&self.clock) {
             return self.release_store(s);
         }
-        self.clock.join(s.published());
+        self.clock.join(&s.clock);
+        self.clock.set(s.slot, s.seq);
         self.last = Released::MANY;
         s.begin_step();
     }
@@ -394,16 +399,21 @@ impl SyncVars {
 
     /// What `f` makes, if there was no object at `addr` all the while.
     #[inline]
-    pub fn none_while<R>(&self, s: &mut Strand, addr: usize, f: impl Fn() -> R) -> Option<R> {
-        if s.cached_var(addr).is_some() {
-            return None;
-        }
+    pub fn none_while<R>(&self, s: &Strand, addr: usize, f: impl Fn() -> R) -> Option<R> {
         self.places.none_while(&s.runtime?.shadow, addr, f)
     }
 
     /// The object at `addr`, made if there is none. `kind` is set on a new one or an unknown one.
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, s: &mut Strand, addr: usize, kind: Kind) -> &'static SyncVar {
+        match s.cached_var(addr) {
+            Some(var) => var,
+            None => self.get_uncached(s, addr, kind),
+        }
+    }
+
+    #[inline(never)]
+    fn get_uncached(&self, s: &mut Strand, addr: usize, kind: Kind) -> &'static SyncVar {
         match self.find(s, addr) {
             Some(var) => var,
             None => self.get_slow(s, addr, kind),
