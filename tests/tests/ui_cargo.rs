@@ -5,6 +5,8 @@
 
 #[path = "ui_cargo/configuration.rs"]
 mod configuration;
+#[path = "ui_cargo/known.rs"]
+mod known;
 #[path = "ui_cargo/standard.rs"]
 mod standard;
 
@@ -87,6 +89,7 @@ fn main() -> ExitCode {
         ("another processor or C library", other_target),
         ("a program that does not compile", broken),
         ("cargo-deadheat as cargo starts it", as_cargo_starts_it),
+        ("a race that is a crate's own", known::crates_own),
         ("clean", standard::clean),
         ("benchmarks", benchmarks),
         (

@@ -25,9 +25,6 @@ const RANDOM: u64 = 6;
 /// Files in which a race may be beside the case's own: C and C++, and what channels have in common.
 const SHARED: [&str; 3] = ["src/counter.c", "gauge/gauge.cc", "src/passing.rs"];
 
-/// Races of the crates themselves, which are no mistake of a program that uses them.
-const CRATES_OWN: &str = "rust/suites.supp";
-
 const LIMIT: Duration = Duration::from_secs(120);
 
 fn main() -> ExitCode {
@@ -130,9 +127,7 @@ fn check(set: &Set, case: &str, twin: &str, file: &str) -> Result<(), Failed> {
     let mut command = Command::new(&set.deadheat);
     command
         .args(["run", "--format", "json", "--quiet", "--log"])
-        .arg(&json)
-        .arg("--suppressions")
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join(CRATES_OWN));
+        .arg(&json);
     command.arg(&set.program).args([case, twin]);
     command
         .env_remove("DEADHEAT_OPTIONS")

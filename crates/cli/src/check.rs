@@ -31,7 +31,7 @@ pub fn main(args: &[OsString]) -> Result<ExitCode> {
         return Err(Failure::new("deadheat check needs one recorded execution")
             .next("deadheat record -o app.dht ./prog ARGS, then deadheat check app.dht"));
     };
-    let suppressions = output::read_suppressions(&settings)?;
+    let suppressions = output::suppressions(&settings)?;
     let mut output = Output::open(&settings)?;
     let collector = Collector::new(CollectorSettings {
         suppressions,

@@ -47,7 +47,7 @@ pub fn main(args: &[OsString]) -> Result<ExitCode> {
 
 fn prepare(layers: &options::Layers) -> Result<(Settings, Collector, Output)> {
     let settings = layers.resolve()?;
-    let suppressions = output::read_suppressions(&settings)?;
+    let suppressions = output::suppressions(&settings)?;
     let output = Output::open(&settings)?;
     Ok((
         settings,

@@ -151,6 +151,15 @@ fn color(when: &str, terminal: bool) -> bool {
     }
 }
 
+/// What a run leaves out: what the files of suppressions name, and the races that are known to be well-known crates' own.
+pub fn suppressions(settings: &Settings) -> Result<Suppressions> {
+    let mut all = read_suppressions(settings)?;
+    if !settings.on(Key::CrateRaces) {
+        all.extend(Suppressions::known());
+    }
+    Ok(all)
+}
+
 /// Reads all files of suppressions; a mistake in one is told with file and line.
 pub fn read_suppressions(settings: &Settings) -> Result<Suppressions> {
     let mut all = Suppressions::default();

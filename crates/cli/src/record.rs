@@ -73,7 +73,7 @@ fn record(
         }
         Left::Ok(())
     })?;
-    let suppressions = crate::output::read_suppressions(settings)?;
+    let suppressions = crate::output::suppressions(settings)?;
     let ending = run::watched(
         target,
         settings,

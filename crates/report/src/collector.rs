@@ -104,7 +104,7 @@ pub struct Collector {
     modules: Vec<Module>,
     known_modules: HashSet<String>,
     slots: Vec<Slot>,
-    keys: HashMap<Key, usize>,
+    keys: HashMap<(Key, Option<usize>), usize>,
     seen: HashMap<(usize, u64), Seen>,
     shown: u64,
     losses: Vec<Loss>,
@@ -391,14 +391,15 @@ impl Collector {
                 return Reply::Nothing;
             }
         };
-        let key = Key::of(&built.finding);
+        let rule = self.settings.suppressions.matching(&built.evidence());
+        // What a rule silences never stands for what it does not.
+        let key = (Key::of(&built.finding), rule);
         if let Some(&slot) = self.keys.get(&key) {
             self.count(id, slot);
             let shown = matches!(self.slots.get(slot), Some(Slot::Shown(_)));
             return Reply::Known { shown };
         }
         let headline = headline(&built.finding, &self.program.cwd);
-        let rule = self.settings.suppressions.matching(&built.evidence());
         let slot = self.slots.len();
         self.keys.insert(key, slot);
         self.count(id, slot);

@@ -10,6 +10,7 @@ mod explain;
 mod gpu;
 mod html;
 mod json;
+mod known;
 mod merge;
 mod raw;
 mod resolve;

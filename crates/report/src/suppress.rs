@@ -3,6 +3,7 @@
 //! One rule a line, `type:pattern`. A pattern matches anywhere in a function's name, a file, a module or a global
 //! variable's name; `*` stands for anything, `^` and `$` hold it to the start and the end. `#` begins a comment.
 
+use crate::known::{self, KnownRace};
 use crate::symbolize::{Symbolized, demangle};
 use crate::words;
 use deadheat_model::{Finding, FindingKind, MemoryKind, Report};
@@ -24,14 +25,21 @@ enum Scope {
 
 const TSAN_TYPES: [&str; 5] = ["race", "mutex", "deadlock", "thread", "signal"];
 
-/// One line of a suppression file.
+/// One line of a suppression file, or a race that is known.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    scope: Scope,
-    pattern: Pattern,
+    what: What,
     text: String,
     source: String,
+    /// 0 if it is in no file.
     line: usize,
+}
+
+/// What a rule silences.
+#[derive(Clone, Debug)]
+enum What {
+    Matching(Scope, Pattern),
+    Known(&'static KnownRace),
 }
 
 impl Rule {
@@ -40,9 +48,17 @@ impl Rule {
         &self.text
     }
 
-    /// `file:line`.
+    /// Is it of a file, not of Deadheat?
+    pub fn is_the_users(&self) -> bool {
+        matches!(self.what, What::Matching(..))
+    }
+
+    /// `file:line`, or why there is such a rule.
     pub fn place(&self) -> String {
-        format!("{}:{}", self.source, self.line)
+        match self.line {
+            0 => self.source.clone(),
+            line => format!("{}:{line}", self.source),
+        }
     }
 }
 
@@ -75,6 +91,7 @@ pub struct Suppressions {
 /// What rules are compared with: the stacks and the variable of one finding.
 pub(crate) struct Evidence<'a> {
     pub kind: FindingKind,
+    /// Those of the accesses come first.
     pub stacks: Vec<&'a [Symbolized]>,
     /// Name, file and module of a global.
     pub memory: Vec<&'a str>,
@@ -109,14 +126,26 @@ impl Suppressions {
                 problem,
             })?;
             rules.push(Rule {
-                scope,
-                pattern,
+                what: What::Matching(scope, pattern),
                 text: line.to_owned(),
                 source: source.to_owned(),
                 line: line_number,
             });
         }
         Ok(Suppressions { rules })
+    }
+
+    /// The races inside well-known crates that are theirs.
+    pub fn known() -> Suppressions {
+        let rule = |race: &'static KnownRace| Rule {
+            what: What::Known(race),
+            text: race.title.to_owned(),
+            source: known::SOURCE.to_owned(),
+            line: 0,
+        };
+        Suppressions {
+            rules: known::KNOWN.iter().map(rule).collect(),
+        }
     }
 
     /// Adds the rules of another file.
@@ -214,7 +243,19 @@ fn unknown_type(name: &str) -> String {
 
 impl Rule {
     fn silences(&self, evidence: &Evidence<'_>) -> bool {
-        let applies = match self.scope {
+        match (&self.what, evidence.stacks.as_slice()) {
+            (What::Matching(scope, pattern), _) => scope.silences(pattern, evidence),
+            (What::Known(race), [one, other, ..]) => {
+                evidence.kind == FindingKind::DataRace && race.is(one, other)
+            }
+            (What::Known(_), _) => false,
+        }
+    }
+}
+
+impl Scope {
+    fn silences(self, pattern: &Pattern, evidence: &Evidence<'_>) -> bool {
+        let applies = match self {
             Scope::Kind(kind) => kind == evidence.kind,
             Scope::Tsan(name) => evidence.kind.tsan_type() == name,
             Scope::RaceTop => evidence.kind.tsan_type() == "race",
@@ -228,45 +269,26 @@ impl Rule {
             let own = stack.iter().find(|entry| entry.frame.module.is_some());
             own.or(stack.first())
         });
-        match self.scope {
-            Scope::RaceTop => tops.any(|frame| self.matches_frame(frame)),
+        match self {
+            Scope::RaceTop => tops.any(|frame| pattern.matches_frame(frame)),
             Scope::CalledFromLib => tops.any(|frame| {
                 let module = frame.frame.module.as_deref();
-                module.is_some_and(|module| self.pattern.matches(module))
+                module.is_some_and(|module| pattern.matches(module))
             }),
             Scope::Kind(_) | Scope::Tsan(_) => {
                 evidence
                     .stacks
                     .iter()
-                    .any(|stack| stack.iter().any(|frame| self.matches_frame(frame)))
-                    || evidence
-                        .memory
-                        .iter()
-                        .any(|name| self.pattern.matches(name))
+                    .any(|stack| stack.iter().any(|frame| pattern.matches_frame(frame)))
+                    || evidence.memory.iter().any(|name| pattern.matches(name))
             }
         }
-    }
-
-    fn matches_frame(&self, symbolized: &Symbolized) -> bool {
-        let frame = &symbolized.frame;
-        self.pattern.matches(&frame.function)
-            || frame
-                .file
-                .as_deref()
-                .is_some_and(|file| self.pattern.matches(file))
-            || frame
-                .module
-                .as_deref()
-                .is_some_and(|module| self.pattern.matches(module))
-            || symbolized.linkage.as_deref().is_some_and(|linkage| {
-                self.pattern.matches(linkage) || self.pattern.matches(&demangle::full(linkage))
-            })
     }
 }
 
 /// A pattern of a suppression.
 #[derive(Clone, Debug)]
-struct Pattern {
+pub(crate) struct Pattern {
     from_start: bool,
     to_end: bool,
     /// What stands between the wildcards.
@@ -274,7 +296,7 @@ struct Pattern {
 }
 
 impl Pattern {
-    fn new(text: &str) -> Pattern {
+    pub(crate) fn new(text: &str) -> Pattern {
         let (from_start, text) = match text.strip_prefix('^') {
             Some(rest) => (true, rest),
             None => (false, text),
@@ -290,7 +312,20 @@ impl Pattern {
         }
     }
 
-    fn matches(&self, text: &str) -> bool {
+    fn matches_frame(&self, symbolized: &Symbolized) -> bool {
+        let frame = &symbolized.frame;
+        self.matches(&frame.function)
+            || frame.file.as_deref().is_some_and(|file| self.matches(file))
+            || frame
+                .module
+                .as_deref()
+                .is_some_and(|module| self.matches(module))
+            || symbolized.linkage.as_deref().is_some_and(|linkage| {
+                self.matches(linkage) || self.matches(&demangle::full(linkage))
+            })
+    }
+
+    pub(crate) fn matches(&self, text: &str) -> bool {
         if text.is_empty() {
             return false;
         }

@@ -74,7 +74,7 @@ pub fn main(args: &[OsString]) -> Result<ExitCode> {
             .take_while(|arg| *arg != "--")
             .any(|arg| arg == "--no-run");
     let settings = parsed.layers.resolve()?;
-    let suppressions = crate::output::read_suppressions(&settings)?;
+    let suppressions = crate::output::suppressions(&settings)?;
     let project = Project::find(&parsed.rest)?;
     let cargo = project.prepare(&settings)?;
     let words: Vec<OsString> = std::iter::once(cargo_program())

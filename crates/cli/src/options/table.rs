@@ -11,6 +11,7 @@ pub enum Key {
     MaxFindings,
     Quiet,
     Suppressions,
+    CrateRaces,
     ExitCode,
     HaltOnError,
     Races,
@@ -127,6 +128,8 @@ pub const OPTIONS: &[OptionSpec] = &[
     row(Key::Suppressions, "suppressions", Shape::Files, "FILE", "",
         "leave out the findings that FILE names, in ThreadSanitizer's syntax; may be given more than once")
         .tsan(&["suppressions"]),
+    switch(Key::CrateRaces, "crate-races", "off",
+        "show the races inside well-known crates that docs/rust.md argues, too, instead of only counting them"),
     row(Key::ExitCode, "exit-code", Shape::Number { max: 255 }, "N", "1",
         "exit status when bugs were found; 0 keeps the program's own")
         .tsan(&["exitcode"]).runtime("exitcode"),
@@ -189,20 +192,20 @@ pub struct Command {
 #[rustfmt::skip] // one word a line would hide the rest of the file
 const ALL: &[Key] = &[
     Key::Format, Key::Log, Key::Color, Key::SourceLines, Key::MaxFindings, Key::Quiet,
-    Key::Suppressions, Key::ExitCode, Key::HaltOnError, Key::Races, Key::LockOrder, Key::Deadlock,
+    Key::Suppressions, Key::CrateRaces, Key::ExitCode, Key::HaltOnError, Key::Races, Key::LockOrder, Key::Deadlock,
     Key::Misuse, Key::ThreadLeaks, Key::SignalUnsafe, Key::Atomics,
     Key::Stats, Key::Compiler, Key::Follow, Key::Preload,
 ];
 #[rustfmt::skip] // one word a line would hide the rest of the file
 const CARGO: &[Key] = &[
     Key::Format, Key::Log, Key::Color, Key::SourceLines, Key::MaxFindings, Key::Quiet,
-    Key::Suppressions, Key::ExitCode, Key::HaltOnError, Key::Races, Key::LockOrder, Key::Deadlock,
+    Key::Suppressions, Key::CrateRaces, Key::ExitCode, Key::HaltOnError, Key::Races, Key::LockOrder, Key::Deadlock,
     Key::Misuse, Key::ThreadLeaks, Key::SignalUnsafe, Key::Atomics, Key::Stats,
 ];
 #[rustfmt::skip] // one word a line would hide the rest of the file
 const CHECK: &[Key] = &[
     Key::Format, Key::Log, Key::Color, Key::SourceLines, Key::MaxFindings, Key::Quiet,
-    Key::Suppressions, Key::ExitCode, Key::Races, Key::Atomics,
+    Key::Suppressions, Key::CrateRaces, Key::ExitCode, Key::Races, Key::Atomics,
 ];
 const SHOW: &[Key] = &[
     Key::Format,

@@ -39,7 +39,7 @@ pub fn main(args: &[OsString]) -> Result<ExitCode> {
         return crate::print(&crate::docs::command_help(command));
     }
     let settings = parsed.layers.resolve()?;
-    let suppressions = crate::output::read_suppressions(&settings)?;
+    let suppressions = crate::output::suppressions(&settings)?;
     let mut output = Output::open(&settings)?;
     let temp = TempDir::new()?;
     let named = settings

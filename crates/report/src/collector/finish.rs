@@ -128,7 +128,7 @@ impl Collector {
                 .rules()
                 .iter()
                 .enumerate()
-                .filter(|(index, _)| !silenced.contains_key(index))
+                .filter(|(index, rule)| rule.is_the_users() && !silenced.contains_key(index))
                 .map(|(_, rule)| format!("unused suppression `{}` ({})", rule.text(), rule.place()))
                 .collect();
             for text in unused {
