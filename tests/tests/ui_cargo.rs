@@ -85,6 +85,7 @@ fn main() -> ExitCode {
         ("no cache", standard::no_cache),
         ("a cache that cannot be written", standard::shared_cache),
         ("a cache on a full disk", standard::full_disk),
+        ("two bugs that meet in the library", two_bugs),
         ("one process is one", one_process),
         ("another processor or C library", other_target),
         ("a program that does not compile", broken),
@@ -440,6 +441,34 @@ fn one_process(project: &Project) -> Result<(), Failed> {
         &project.run(project.command(&["--version"]))?,
         0,
         &["deadheat 0."],
+    )
+}
+
+/// Both write in the same function of the standard library, to blocks that it allocated in one place.
+fn two_bugs(project: &Project) -> Result<(), Failed> {
+    let main = "use std::cell::Cell;
+struct Shared(Box<Cell<u64>>);
+unsafe impl Sync for Shared {}
+fn first(shared: &Shared) { shared.0.set(1) }
+fn second(shared: &Shared) { shared.0.set(2) }
+fn main() {
+    let one = Shared(Box::new(Cell::new(0)));
+    let other = Shared(Box::new(Cell::new(0)));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| { first(&one); second(&other) });
+        }
+    });
+}\n";
+    project.manifest("")?.write("src/main.rs", main)?;
+    expect(
+        &project.run(project.command(&["run"]))?,
+        1,
+        &[
+            "src/main.rs:4:",
+            "src/main.rs:5:",
+            "2 findings (2 data races)",
+        ],
     )
 }
 

@@ -31,6 +31,7 @@ pub use deadheat_model as model;
 pub use explain::explain;
 pub use gpu::GpuRun;
 pub use json::read as read_json;
+pub use merge::Key as BugKey;
 pub use sinks::{Format, Options, render};
 pub use suppress::{Rule, SuppressionError, Suppressions, to_suppressions};
 pub use text::summary;

@@ -3,7 +3,8 @@
 use crate::words;
 use deadheat_model::{Access, AccessKind, Finding, FindingKind, Frame, Memory};
 
-/// Two findings with equal keys are one bug: same kind, same innermost places, same memory or locks.
+/// Two findings with equal keys are one bug: same kind, same innermost places, in the program's own source too, same memory or
+/// locks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     kind: FindingKind,
@@ -18,20 +19,20 @@ impl Key {
             .accesses
             .iter()
             .map(|access| {
-                let place = exact_place(words::top(&access.stack));
+                let place = innermost(&access.stack, exact_place);
                 format!("{} {place}", sort_of(access))
             })
             .chain(finding.stacks.iter().map(|entry| match finding.kind {
                 // Who makes threads through a helper of his own still leaks them in different places.
                 FindingKind::ThreadLeak => whole_stack(&entry.stack),
-                _ => exact_place(words::top(&entry.stack)),
+                _ => innermost(&entry.stack, exact_place),
             }))
             .collect();
         if places.is_empty() {
             places = finding
                 .threads
                 .iter()
-                .map(|thread| exact_place(words::top(&thread.created)))
+                .map(|thread| innermost(&thread.created, exact_place))
                 .collect();
         }
         places.sort();
@@ -59,6 +60,17 @@ fn sort_of(access: &Access) -> &'static str {
 fn whole_stack(stack: &[Frame]) -> String {
     let places: Vec<String> = stack.iter().map(|frame| exact_place(Some(frame))).collect();
     places.join(" ")
+}
+
+/// The innermost place, and the innermost one in the program's own source: what a library does for all of the program is another
+/// bug in each place that asks for it.
+fn innermost(stack: &[Frame], place: fn(Option<&Frame>) -> String) -> String {
+    let (top, spot) = (words::top(stack), words::spot(stack));
+    if top == spot {
+        place(top)
+    } else {
+        format!("{} for {}", place(top), place(spot))
+    }
 }
 
 fn exact_place(frame: Option<&Frame>) -> String {
@@ -98,7 +110,7 @@ fn base_name(path: &str) -> &str {
 fn memory_site(memory: &Memory, place: fn(Option<&Frame>) -> String) -> String {
     match (&memory.object, &memory.allocation) {
         (Some(object), _) => object.clone(),
-        (None, Some(allocation)) => place(words::top(&allocation.stack)),
+        (None, Some(allocation)) => innermost(&allocation.stack, place),
         (None, None) => memory.kind.name().to_owned(),
     }
 }
@@ -109,7 +121,7 @@ fn lock_names(finding: &Finding) -> String {
         .iter()
         .map(|lock| match &lock.name {
             Some(name) => name.clone(),
-            None => exact_place(words::top(&lock.created)),
+            None => innermost(&lock.created, exact_place),
         })
         .collect();
     names.sort();
@@ -123,14 +135,14 @@ pub fn fingerprint(finding: &Finding) -> String {
         .accesses
         .iter()
         .map(|access| {
-            let place = loose_place(words::top(&access.stack));
+            let place = innermost(&access.stack, loose_place);
             format!("{} {place}", sort_of(access))
         })
         .chain(
             finding
                 .stacks
                 .iter()
-                .map(|entry| loose_place(words::top(&entry.stack))),
+                .map(|entry| innermost(&entry.stack, loose_place)),
         )
         .collect();
     if parts.is_empty() {
@@ -138,7 +150,7 @@ pub fn fingerprint(finding: &Finding) -> String {
             finding
                 .threads
                 .iter()
-                .map(|t| loose_place(words::top(&t.created))),
+                .map(|t| innermost(&t.created, loose_place)),
         );
     }
     parts.sort();

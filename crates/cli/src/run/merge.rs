@@ -1,9 +1,11 @@
 //! Several processes, one report: the same bug in two processes is one finding.
 
+use deadheat_report::BugKey;
 use deadheat_report::model::{
     Exit, ExitHow, FindingId, Program, Report, SCHEMA_VERSION, Summary, Tool,
 };
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
@@ -18,15 +20,11 @@ pub fn merge(
 ) -> Report {
     let processes = reports.len();
     let mut reports = reports.into_iter();
-    let mut whole = match reports.next() {
-        Some(first) if direct => first,
-        other => {
-            let mut whole = empty(words, pid, status);
-            other.into_iter().for_each(|report| add(&mut whole, report));
-            whole
-        }
-    };
-    reports.for_each(|report| add(&mut whole, report));
+    let first = if direct { reports.next() } else { None };
+    let mut whole = first.unwrap_or_else(|| empty(words, pid, status));
+    let keys = whole.findings.iter().map(BugKey::of);
+    let mut known = keys.zip(0..).collect();
+    reports.for_each(|report| add(&mut whole, &mut known, report));
     if processes > 1 || !direct {
         let plural = if processes == 1 { "" } else { "es" };
         whole.notes.push(format!(
@@ -72,16 +70,17 @@ fn empty(words: &[String], pid: u32, status: ExitStatus) -> Report {
     }
 }
 
-fn add(whole: &mut Report, part: Report) {
+/// Adds a report; `known` is where each finding of the whole is.
+fn add(whole: &mut Report, known: &mut HashMap<BugKey, usize>, part: Report) {
     let pid = part.program.pid;
     for mut finding in part.findings {
-        match whole
-            .findings
-            .iter_mut()
-            .find(|f| f.fingerprint == finding.fingerprint)
-        {
-            Some(known) => known.count = known.count.saturating_add(finding.count),
-            None => {
+        match known.entry(BugKey::of(&finding)) {
+            Entry::Occupied(at) => {
+                let known = &mut whole.findings[*at.get()];
+                known.count = known.count.saturating_add(finding.count);
+            }
+            Entry::Vacant(at) => {
+                at.insert(whole.findings.len());
                 finding.id = FindingId(whole.findings.len() as u64 + 1);
                 finding.pid = finding.pid.or(Some(pid));
                 whole.findings.push(finding);
