@@ -144,13 +144,13 @@ fn calm() {{
         let (pair, barrier, send) = (pair.clone(), barrier.clone(), send.clone());
         std::thread::spawn(move || {{
             barrier.wait();
-            *pair.0.lock().unwrap() += n;
+            *pair.0.lock().unwrap() += n + 1; // all must have been here
             pair.1.notify_all();
             send.send(vec![n]).unwrap();
         }})
     }}).collect();
     drop(send);
-    let sum = pair.1.wait_while(pair.0.lock().unwrap(), |sum| *sum < 3).unwrap();
+    let sum = pair.1.wait_while(pair.0.lock().unwrap(), |sum| *sum < 6).unwrap();
     println!(\"{{}} {{}}\", *sum, receive.iter().flatten().sum::<u64>());
     drop(sum);
     threads.into_iter().for_each(|thread| thread.join().unwrap());
@@ -166,7 +166,7 @@ fn main() {{ if std::env::args().len() > 1 {{ race() }} else {{ calm() }} }}\n"
             .env_remove("CARGO");
         project.run(command)
     };
-    expect(&run(&["run"])?, 0, &["3 3", "nothing found"])?;
+    expect(&run(&["run"])?, 0, &["6 3", "nothing found"])?;
     expect(
         &run(&["run", "--", "x"])?,
         1,
