@@ -236,7 +236,8 @@ fn statement(index: usize, memory: &Layout, action: Action) -> String {
     };
     let order = |word: &str| format!("__ATOMIC_{}", word.to_uppercase());
     match action {
-        Action::Begin | Action::End => String::new(),
+        // Who joins waits, too.
+        Action::Begin | Action::End | Action::Await(_) => String::new(),
         // The handle goes around the detector: who joins need not know who forked.
         Action::Fork(s) => format!(
             "{{ pthread_t made; must(pthread_create(&made, 0, program{index}_{s}, 0) == 0); \
