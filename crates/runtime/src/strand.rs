@@ -10,7 +10,7 @@ use std_alloc::boxed::Box;
 use std_alloc::vec::Vec;
 
 use crate::callstack::{self, CALLS, Call, Frame};
-use crate::cell::{Memo, Races, Step};
+use crate::cell::{Lately, Memo, Races, Step};
 use crate::clock::Clock;
 use crate::floor::Floor;
 use crate::history::{CHUNK, CHUNK_BITS, Chunk, Notes, Place, Site, SiteId, SlotHistory};
@@ -124,6 +124,7 @@ pub struct Strand {
     asked: u32,
     /// What became of cells lately.
     pub memo: Memo,
+    pub lately: Lately,
     /// What no cell needs to remember.
     pub floor: Floor,
     /// What the access under way races with.
@@ -220,6 +221,7 @@ impl Strand {
             held_next: 0,
             asked: 0,
             memo: Memo::new(),
+            lately: Lately::new(),
             floor: Floor::new(),
             races: Races::NONE,
             vars: [None; VARS],

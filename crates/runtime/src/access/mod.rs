@@ -151,7 +151,12 @@ unsafe fn first_touch(rt: &Runtime, s: &mut Strand, access: InCell) {
 pub unsafe fn unsettled(rt: &Runtime, s: &mut Strand, access: InCell) {
     let InCell { addr, cell, .. } = access;
     // SAFETY: by the contract. The hooks have looked at the cell's two words only.
-    if unsafe { cell::has_more(cell) && been(s, cell, access.need) } {
+    let seen = unsafe {
+        cell::has_more(cell)
+            && (s.lately.has(cell, s.step_base) || !cell::has_own_list(cell))
+            && been(s, cell, access.need)
+    };
+    if seen {
         return;
     }
     if s.frames_known != s.frames_top {
@@ -204,11 +209,10 @@ unsafe fn settle_as(s: &mut Strand, addr: usize, cell: *mut Cell, need: u64, sta
             Some(right) if cell::has_list(cell) => {
                 let (step, memo, _) = s.step_and_means();
                 let after = cell::settle_listed(cell, right, memo, &step, stamp | need);
-                if let Some(word) = after
-                    && need == PLAIN | MASK
-                    && word & LIST != 0
-                {
-                    s.has_read_list(word);
+                match after {
+                    Some(0) => s.lately.note(cell, s.step_base),
+                    Some(word) if need == PLAIN | MASK && word & LIST != 0 => s.has_read_list(word),
+                    _ => {}
                 }
                 after.is_some()
             }

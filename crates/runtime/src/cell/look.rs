@@ -185,6 +185,21 @@ pub unsafe fn has_list(cell: *const Cell) -> bool {
     let first = unsafe { (*cell).first.load(Ordering::Relaxed) };
     first & LIST != 0 && !table::named_by(first)
 }
+
+/// Does the cell name a list of its own?
+///
+/// # Safety
+/// `cell` must be a cell of the shadow.
+#[inline(always)]
+pub unsafe fn has_own_list(cell: *const Cell) -> bool {
+    // SAFETY: by the contract.
+    let first = unsafe { (*cell).first.load(Ordering::Relaxed) };
+    // SAFETY: the word names a list, whose memory stays one.
+    first & LIST != 0
+        && !table::named_by(first)
+        && unsafe { list::named_by(first) }.sort() == Sort::Own
+}
+
 /// Does the cell name a table?
 ///
 /// # Safety

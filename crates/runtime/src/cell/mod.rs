@@ -20,12 +20,13 @@ use deadheat_detect::entry::{self, Entry, LIST, LOCK, MASK};
 
 pub use self::both::{join_own, settle_both};
 pub use self::forget::{drop_moot, forget, replace_own, unlock_after_fork};
+pub use self::lately::Lately;
 use self::list::Sort;
 use self::own::{record_in_own, settle_in_own};
 
 pub use self::look::{
-    Been, already_recorded, each_entry, each_entry_at_least, has_list, has_more, has_table,
-    is_empty, says, touched_run, used_run, words,
+    Been, already_recorded, each_entry, each_entry_at_least, has_list, has_more, has_own_list,
+    has_table, is_empty, says, touched_run, used_run, words,
 };
 pub use self::memo::{Memo, Words};
 pub use self::quick::{Change, Rest, Sweep, settle_own, settle_run, settle_shared};
@@ -38,6 +39,7 @@ use crate::sys;
 
 mod both;
 mod forget;
+mod lately;
 mod list;
 mod look;
 mod memo;
@@ -445,14 +447,15 @@ pub unsafe fn settle_listed(
         Right::Locker => lock(cell),
     };
     if first & (LIST | LOCK) == LIST && !table::named_by(first) {
-        // Only common lists are remembered, and they never change.
-        if let Some(after) = memo.recall(Words { first, second: 0 }, new) {
-            cell.set(right, 0, after);
-            return Some(after.first);
-        }
         // SAFETY: the word names a list.
         let list = unsafe { list::named_by(first) };
-        if list.sort() == Sort::Own && (right == Right::Locker || try_lock(cell, first)) {
+        if list.sort() == Sort::Common {
+            // It never changes, so neither does what becomes of it.
+            if let Some(after) = memo.recall(Words { first, second: 0 }, new) {
+                cell.set(right, 0, after);
+                return Some(after.first);
+            }
+        } else if right == Right::Locker || try_lock(cell, first) {
             if settle_in_own(cell, list, step, Entry(new)) {
                 return Some(0);
             }

@@ -2,12 +2,15 @@
 
 use core::sync::atomic::Ordering;
 
-use deadheat_detect::entry::{self, Entry, MASK};
+use deadheat_detect::entry::{self, Entry, MASK, WHAT};
 
 use super::{Cell, Fate, Races, Right, SHORT, Step, Words, judge, list, merged, pair, table};
 
-/// What [`record_in_own`] does if the list is short, nothing races, and no entry is of the same number; false if not, with
+/// What [`record_in_own`] does if the list is short, nothing races, and no entry of the same number has other bytes; false if not, with
 /// nothing changed. The cell is locked, and unlocked only if that was done.
+///
+/// Mostly an earlier access of the same strand is all that goes, and the new one takes its place. What every strand knows is only
+/// looked for when the list would grow, and now and then.
 #[inline(always)]
 pub(super) fn settle_in_own(
     cell: &Cell,
@@ -19,23 +22,52 @@ pub(super) fn settle_in_own(
     if len > SHORT {
         return false;
     }
-    let mut words = [0u64; SHORT];
-    let mut kept = 0;
+    let mut gone = 0u32;
     for i in 0..len {
-        let old = Entry(list.item(i).load(Ordering::Relaxed));
-        let covered = step.covers(old);
-        if (old.0 ^ new.0) & !MASK == 0 || entry::races(old, new, covered) {
+        let old = list.item(i).load(Ordering::Relaxed);
+        if old.wrapping_sub(step.base) < step.span {
+            if entry::same_step_covers(old, step.base, step.span, new.0 & WHAT) {
+                cell.first.store(list::word_of(list), Ordering::Release);
+                return true;
+            }
+            if old ^ new.0 <= MASK {
+                return false;
+            }
+        }
+        if step.clock.covers_word(old) {
+            gone |= u32::from(old & !new.0 & WHAT == 0) << i;
+        } else if entry::races(Entry(old), new, false) {
             return false;
         }
-        words[kept] = old.0;
-        kept += usize::from(!entry::subsumes(new, old, covered) && !step.floor.covers_word(old.0));
     }
-    for (i, &word) in words[..kept].iter().enumerate() {
-        list.item(i).store(word, Ordering::Relaxed);
+    if gone == 0 || new.seq().is_multiple_of(NOW_AND_THEN) {
+        for i in 0..len {
+            let old = list.item(i).load(Ordering::Relaxed);
+            gone |= u32::from(step.floor.covers_word(old)) << i;
+        }
+    }
+    if gone.is_power_of_two() && len > 2 {
+        list.item(gone.trailing_zeros() as usize)
+            .store(new.0, Ordering::Relaxed);
+        let first = list::word_of(list);
+        cell.second.store(new.0, Ordering::Release);
+        cell.first.store(first, Ordering::Release);
+        return true;
+    }
+    let mut kept = 0;
+    for i in 0..len {
+        if gone >> i & 1 == 0 {
+            let old = list.item(i).load(Ordering::Relaxed);
+            list.item(kept).store(old, Ordering::Relaxed);
+            kept += 1;
+        }
     }
     leave(cell, list, kept, step, new.0);
     true
 }
+
+/// So many numbers of a strand go by before it looks for what every strand knows in a list that does not grow.
+const NOW_AND_THEN: u64 = 16;
 
 /// The cell is locked and its list its own: changed in place.
 pub(super) fn record_in_own(
@@ -83,9 +115,13 @@ fn leave(cell: &Cell, list: &'static list::List, kept: usize, step: &Step, last:
             },
         );
     }
-    let grown = kept == list.len();
+    let wanted = kept == list.len() && table::is_worth_it(kept + 1);
     list.set_len(kept);
-    let first = match try_table(list, last, step, grown && table::is_worth_it(kept + 1)) {
+    let table = match wanted {
+        true => try_table(list, last, step),
+        false => None,
+    };
+    let first = match table {
         Some(first) => first,
         None if list.has_room(kept) => {
             list.item(kept).store(last, Ordering::Relaxed);
@@ -104,11 +140,8 @@ fn leave(cell: &Cell, list: &'static list::List, kept: usize, step: &Step, last:
     );
 }
 
-/// The word of a table of what an own list has, and of `last`, if one is wanted and can say it; the list is freed.
-fn try_table(list: &'static list::List, last: u64, step: &Step, wanted: bool) -> Option<u64> {
-    if !wanted {
-        return None;
-    }
+/// The word of a table of what an own list has, and of `last`, if one can say it; the list is freed.
+fn try_table(list: &'static list::List, last: u64, step: &Step) -> Option<u64> {
     let mut words = [0u64; table::MOST];
     let len = list.len();
     let words = words.get_mut(..len + 1)?;

@@ -148,7 +148,7 @@ impl Mind {
 }
 
 /// The short way, as the hooks take it.
-unsafe fn settle(cell: &Cell, right: Right, step: &Step, new: Entry) -> bool {
+unsafe fn settle(cell: &Cell, right: Right, memo: &mut Memo, step: &Step, new: Entry) -> bool {
     let mut clock = step.clock.clone();
     clock.set(step.slot, u64::MAX);
     let own = Step {
@@ -165,6 +165,7 @@ unsafe fn settle(cell: &Cell, right: Right, step: &Step, new: Entry) -> bool {
     unsafe {
         match right {
             _ if has_table(cell) => settle_table(cell, right, &clock, stamp, need),
+            _ if has_list(cell) => settle_listed(cell, right, memo, &own, new.0).is_some(),
             _ if new.seq().is_multiple_of(2) => {
                 settle_run(cell, 1, 1, right, &own, sweep, Change::NONE) == 1
             }
@@ -310,7 +311,7 @@ fn one(
     // SAFETY: as above; there is only this thread, so it has either right.
     unsafe {
         // The short way first, as the hooks do it.
-        if !settle(cell, right, &step, new) {
+        if !settle(cell, right, memo, &step, new) {
             record(cell, right, memo, &step, new, &mut races);
         }
     }
@@ -479,7 +480,9 @@ fn lockers_lose_nothing_to_each_other() {
                         let new = read(slot, last);
                         // SAFETY: a cell of the test's own, that all lock.
                         unsafe {
-                            if last % 2 == 0 || !settle(cell, Right::Locker, &step, new) {
+                            if last % 2 == 0
+                                || !settle(cell, Right::Locker, &mut mind.memo, &step, new)
+                            {
                                 record(cell, Right::Locker, &mut mind.memo, &step, new, &mut races);
                             }
                         }
