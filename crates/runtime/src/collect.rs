@@ -30,7 +30,7 @@ use crate::marks;
 use crate::runtime::Runtime;
 use crate::shadow::Shadow;
 use crate::spread::Spread;
-use crate::strand::{PENDING_COLLECTION, Strand};
+use crate::strand::{PENDING_COLLECTION, PENDING_MOVE, Strand};
 use crate::sync::{Locked, SpinLock, Waiting};
 use crate::sys;
 use crate::threads::FreeSlot;
@@ -48,7 +48,7 @@ pub struct Collector {
 }
 
 /// Bytes that are remembered before the first collection.
-pub(crate) const FIRST: u64 = 10 << 20;
+pub(crate) const FIRST: u64 = 16 << 20;
 /// They may grow to the shadow's size divided by this before it is read for them.
 const SHADOW_PART: u64 = 3;
 /// So often it is looked whether others have left the runtime ([`Waiting`]).
@@ -133,14 +133,20 @@ impl Default for Collector {
     }
 }
 
-/// `s`, just outside of the runtime, does the collection that it found to be due inside.
-pub fn collect_pending(s: &mut Strand) {
-    let pending = s.pending.fetch_and(!PENDING_COLLECTION, Ordering::Relaxed);
-    if pending & PENDING_COLLECTION != 0
+/// `s`, just outside of the runtime, does what it found to be due inside: a collection, or a move to another slot.
+pub fn do_pending(s: &mut Strand) {
+    let due = PENDING_COLLECTION | PENDING_MOVE;
+    let pending = s.pending.fetch_and(!due, Ordering::Relaxed) & due;
+    if pending != 0
         && let Some(rt) = s.runtime
     {
         s.enter();
-        rt.collector.maybe_collect(rt, s);
+        if pending & PENDING_MOVE != 0 {
+            rt.threads.move_on(rt, s);
+        }
+        if pending & PENDING_COLLECTION != 0 {
+            rt.collector.maybe_collect(rt, s);
+        }
         s.leave();
     }
 }

@@ -33,6 +33,7 @@ use self::sites::Sites;
 /// Bits of [`Strand::pending`].
 pub const PENDING_SIGNAL: u32 = 1;
 pub const PENDING_COLLECTION: u32 = 2;
+pub const PENDING_MOVE: u32 = 4;
 
 /// How many call stacks that were asked for last are kept in any case.
 pub const HELD: usize = 16;
@@ -254,38 +255,61 @@ impl Strand {
         strand.first_frames();
         strand.table = rt.shadow.table().cast();
         strand.runtime = Some(rt);
-        strand.slot = slot;
-        strand.seq = seq;
         strand.thread = thread;
         strand.clock = clock;
-        strand.clock.set(slot, seq);
         strand.inside = 0;
         strand.ignore_reads = 0;
         strand.ignore_writes = 0;
         strand.ignore_sync = 0;
-        let history = rt.histories.of(slot);
-        history.set_owner(seq + 1, thread);
-        strand.history = Some(history);
-        strand.at_work = &history.at_work;
-        strand.owner_name = pages::name(slot);
-        strand.slot_stamp = entry::stamp(slot, 0);
-        strand.learned_at = seq;
-        if !(seq + 1).is_multiple_of(CHUNK as u64) {
-            strand.use_chunk(seq + 1, history.chunk_for(seq + 1, &rt.histories.bytes));
-        }
-        strand.sites = Sites::new();
-        strand.site = history.last_site();
-        if !strand.site.ends_chunk() {
-            strand.site_chunk = history.sites_after(strand.site, &rt.histories.bytes);
-        }
-        strand.held_notes = history.begin_notes(seq + 1, &rt.histories.bytes);
-        // A slot that had another owner: what this strand publishes must not pass for what that one published.
-        strand.learned(rt);
-        strand.begin_step();
+        strand.live_in(rt, slot, seq);
         if let Some(arena) = record::arena() {
             Recorder::attach(&mut strand, arena);
         }
         strand
+    }
+
+    /// Its numbers are those of `slot` from now on, where the last one was `seq`.
+    fn live_in(&mut self, rt: &'static Runtime, slot: u16, seq: u64) {
+        self.slot = slot;
+        self.seq = seq;
+        self.clock.set(slot, seq);
+        let history = rt.histories.of(slot);
+        history.set_owner(seq + 1, self.thread);
+        self.history = Some(history);
+        self.at_work = &history.at_work;
+        self.owner_name = pages::name(slot);
+        self.slot_stamp = entry::stamp(slot, 0);
+        self.learned_at = seq;
+        self.chunk = core::ptr::null_mut();
+        if !(seq + 1).is_multiple_of(CHUNK as u64) {
+            self.use_chunk(seq + 1, history.chunk_for(seq + 1, &rt.histories.bytes));
+        }
+        self.sites = Sites::new();
+        self.site = history.last_site();
+        self.site_chunk = core::ptr::null_mut();
+        if !self.site.ends_chunk() {
+            self.site_chunk = history.sites_after(self.site, &rt.histories.bytes);
+        }
+        self.held_notes = history.begin_notes(seq + 1, &rt.histories.bytes);
+        // A slot that had another owner: what this strand publishes must not pass for what that one published.
+        self.learned(rt);
+        self.begin_step();
+    }
+
+    /// Goes on in another slot ([`crate::threads`]). What it did so far is published, at least to itself.
+    pub(crate) fn move_to(&mut self, rt: &'static Runtime, slot: u16, seq: u64) {
+        self.published();
+        self.leave_history();
+        self.live_in(rt, slot, seq);
+        self.note_locks(rt);
+    }
+
+    /// What its history must know when the strand adds no more to it.
+    pub(crate) fn leave_history(&self) {
+        if let Some(history) = self.history {
+            history.note_site(self.site);
+            history.end_notes(&self.held_notes);
+        }
     }
 
     /// Is this the strand of a thread that has none?
@@ -538,6 +562,9 @@ impl Strand {
             if rt.collector.is_due(rt) {
                 // Not here: a lock may be held.
                 self.pending.fetch_or(PENDING_COLLECTION, Ordering::Relaxed);
+            }
+            if rt.threads.is_worn(seq) {
+                self.pending.fetch_or(PENDING_MOVE, Ordering::Relaxed);
             }
             self.use_chunk(seq, history.chunk_for(seq, &rt.histories.bytes));
         }

@@ -22,6 +22,9 @@
 //! that conflict with the same accesses one is enough, and the collection drops the other. A counter that every
 //! detached thread adds to at its end keeps one slot in use, not all of them.
 //!
+//! A slot's numbers come to an end, after some hours of a thread that does nothing else. Then its strand goes on in another slot, as if
+//! the thread had ended and another one gone on where it was; the slot is worn and nobody gets it again.
+//!
 //! A thread itself is forgotten when it has ended, nobody can join it, and nothing that a report may show names it.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -29,6 +32,8 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std_alloc::boxed::Box;
 use std_alloc::collections::BTreeMap;
 use std_alloc::vec::Vec;
+
+use deadheat_detect::entry::SEQ_MAX;
 
 use crate::clock::Clock;
 use crate::history::SLOTS;
@@ -135,21 +140,25 @@ struct Slots {
 
 impl Slots {
     /// The latest free slot that a strand which knows `clock` may have, if it is among the latest `most`.
-    fn known_to(&mut self, clock: &Clock, most: usize) -> Option<FreeSlot> {
+    fn known_to(&mut self, clock: &Clock, most: usize, worn_at: u64) -> Option<FreeSlot> {
         let mut latest = self.free.iter().rev().take(most);
-        let back = latest.position(|free| clock.get(free.slot) >= free.needs)?;
+        let back =
+            latest.position(|free| clock.get(free.slot) >= free.needs && free.seq < worn_at)?;
         Some(self.free.remove(self.free.len() - 1 - back))
     }
 
     /// A slot that a strand which knows `clock` may have; none if all of them are in use.
-    fn take(&mut self, clock: &Clock) -> Option<FreeSlot> {
-        self.known_to(clock, LATEST)
-            .or_else(|| self.open.pop())
-            .or_else(|| self.known_to(clock, LOOK_AT))
+    fn take(&mut self, clock: &Clock, worn_at: u64) -> Option<FreeSlot> {
+        self.known_to(clock, LATEST, worn_at)
+            .or_else(|| {
+                let fit = self.open.iter().rposition(|open| open.seq < worn_at)?;
+                Some(self.open.remove(fit))
+            })
+            .or_else(|| self.known_to(clock, LOOK_AT, worn_at))
             .or_else(|| {
                 let slot = self.next;
                 if slot == SLOTS {
-                    return self.known_to(clock, usize::MAX);
+                    return self.known_to(clock, usize::MAX, worn_at);
                 }
                 self.next += 1;
                 Some(FreeSlot {
@@ -173,6 +182,8 @@ struct All {
 pub struct Threads {
     all: Locked<All>,
     slots: Locked<Slots>,
+    /// A slot with such a number, or a larger one, is worn.
+    worn_at: AtomicU64,
     /// What is remembered of threads, in bytes.
     bytes: AtomicU64,
     /// The program has handlers for signals.
@@ -183,6 +194,8 @@ pub struct Threads {
 /// before it takes a new one.
 const LATEST: usize = 64;
 const LOOK_AT: usize = 4096;
+/// What is left then is enough for all that a strand does before it can move.
+const WORN_AT: u64 = SEQ_MAX - (1 << 32);
 /// What one thread takes here.
 const THREAD_BYTES: u64 = size_of::<Thread>() as u64 + 64;
 
@@ -198,6 +211,7 @@ impl Threads {
                 free: Vec::new(),
                 open: Vec::new(),
             }),
+            worn_at: AtomicU64::new(WORN_AT),
             bytes: AtomicU64::new(0),
             handlers: AtomicBool::new(false),
         }
@@ -214,15 +228,16 @@ impl Threads {
 
     /// A slot for a strand that knows `clock`, and its last number there.
     fn take_slot(&self, rt: &Runtime, clock: &Clock) -> (u16, u64) {
+        let worn_at = self.worn_at.load(Ordering::Relaxed);
         let mut slots = self.slots.lock();
-        if let Some(free) = slots.take(clock) {
+        if let Some(free) = slots.take(clock, worn_at) {
             return (free.slot, free.seq);
         }
-        if slots.free.is_empty() {
+        let Some(any) = slots.free.iter().position(|free| free.seq < worn_at) else {
             sys::die("more than 65536 threads at once");
-        }
+        };
         rt.losses.count(Loss::SharedSlot);
-        let free = slots.free.remove(0);
+        let free = slots.free.remove(any);
         (free.slot, free.seq)
     }
 
@@ -324,6 +339,41 @@ impl Threads {
         strand
     }
 
+    /// Are the numbers of a slot that has come so far used up?
+    pub fn is_worn(&self, seq: u64) -> bool {
+        seq >= self.worn_at.load(Ordering::Relaxed)
+    }
+
+    /// Slots are worn as soon as that.
+    #[cfg(test)]
+    pub fn wear_out_at(&self, seq: u64) {
+        self.worn_at.store(seq, Ordering::Relaxed);
+    }
+
+    /// How many slots are worn, and how many were ever used.
+    #[cfg(test)]
+    pub fn worn_and_used(&self) -> (usize, usize) {
+        let slots = self.slots.lock();
+        let all = slots.free.iter().chain(&slots.open);
+        (
+            all.filter(|free| self.is_worn(free.seq)).count(),
+            slots.next,
+        )
+    }
+
+    /// The strand, which is not at work, goes on in another slot.
+    pub fn move_on(&self, rt: &'static Runtime, s: &mut Strand) {
+        let (old, last) = (s.slot, s.seq);
+        let (slot, seq) = self.take_slot(rt, s.published());
+        // Who looks at the strands of all threads sees it in the one slot or in the other.
+        self.with(s.thread, |t| {
+            t.slot = slot;
+            s.move_to(rt, slot, seq);
+        });
+        // It knows all of them itself, and will tell.
+        self.free_slot(old, last, last);
+    }
+
     /// The thread ends. Its strand must not be used any more.
     ///
     /// # Safety
@@ -335,10 +385,7 @@ impl Threads {
         let told = strand.told();
         let end = strand.published().clone();
         let (id, slot, seq) = (strand.thread, strand.slot, strand.seq);
-        if let Some(history) = strand.history {
-            history.note_site(strand.site);
-            history.end_notes(&strand.held_notes);
-        }
+        strand.leave_history();
         let joinable = self.with(id, |t| {
             t.life = Life::Finished;
             t.strand = core::ptr::null_mut();

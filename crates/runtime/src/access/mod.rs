@@ -304,7 +304,7 @@ pub fn deliver_waiting(s: &mut Strand) {
 
 #[cold]
 fn deliver(s: &mut Strand) {
-    crate::collect::collect_pending(s);
+    crate::collect::do_pending(s);
     #[cfg(feature = "export")]
     crate::interpose::signals::deliver_pending(s);
 }

@@ -39,7 +39,7 @@ fn place_of_write(rt: &Runtime, addr: usize) -> Option<Place> {
 fn a_long_run_keeps_what_cells_name_and_no_more() {
     static RT: Runtime = Runtime::new();
     const CELLS: u64 = 500;
-    const ROUNDS: u64 = 4000;
+    const ROUNDS: u64 = 6000;
     let root = super::start(&RT);
     let other = RT.threads.create(&RT, Some(root), Sort::Thread, StackId(0));
     let at = |cell: u64| DATA + cell as usize * 8;

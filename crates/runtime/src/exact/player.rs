@@ -52,6 +52,8 @@ pub enum Upkeep {
     Nothing,
     /// A collection after every so many events, and of the trace's memory at its end.
     CollectEvery(usize),
+    /// As if the numbers of a slot were used up: the strand moves before each such event.
+    MoveEvery(usize),
 }
 
 struct Running {
@@ -106,7 +108,7 @@ impl Player {
         self.traces += 1;
         // The border of a page lies in each of the areas in turn.
         let place = match upkeep {
-            Upkeep::Nothing => self.traces,
+            Upkeep::Nothing | Upkeep::MoveEvery(_) => self.traces,
             // A collection looks at all memory ever touched.
             Upkeep::CollectEvery(_) => self.traces % 11,
         };
@@ -132,6 +134,15 @@ impl Player {
         self.parties(trace);
         let mut races = Vec::new();
         for (id, event) in trace.iter() {
+            if let Upkeep::MoveEvery(events) = upkeep
+                && id.0.is_multiple_of(events)
+                && let Some(running) = self.running.get(&event.strand)
+            {
+                // SAFETY: the strand lives until its end, and nobody else uses it now.
+                self.rt
+                    .threads
+                    .move_on(self.rt, unsafe { &mut *running.strand });
+            }
             self.event(id, event);
             let seen = std::mem::take(&mut *self.rt.findings.observed.lock());
             races.extend(seen.into_iter().map(|race| told(self.rt, race)));
@@ -151,7 +162,7 @@ impl Player {
             .syncs
             .remove_range(&self.rt.shadow, self.base, DATA_STRIDE, |_| ());
         self.ids.clear();
-        if upkeep != Upkeep::Nothing {
+        if let Upkeep::CollectEvery(_) = upkeep {
             lifetime::fresh(self.rt, self.base, DATA_STRIDE);
             collect(self.rt, None);
         }

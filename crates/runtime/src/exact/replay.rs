@@ -39,11 +39,18 @@ fn compare_with(
         "{seeds} traces twice, {races} races, {} slots",
         rt.threads.slots_used()
     );
-    assert!(
-        rt.threads.slots_used() <= shape.strands as usize + 1,
-        "slots are not used again"
-    );
+    if upkeep != Upkeep::MoveEvery(MOVES) && !rt.threads.is_worn(WEARS) {
+        assert!(
+            rt.threads.slots_used() <= shape.strands as usize + 1,
+            "slots are not used again"
+        );
+    }
 }
+
+/// A strand moves before every so many events.
+const MOVES: usize = 3;
+/// A slot is worn after so many numbers.
+const WEARS: u64 = 3000;
 
 /// Exactly the bytes that race are told, and the truth about each race.
 pub fn judge(played: &Played, expected: &[Race], about: &dyn Fn() -> String) {
@@ -177,4 +184,22 @@ fn programs_of_atomics_whose_strands_nobody_joins() {
 fn collections_change_nothing() {
     static RT: Runtime = Runtime::new();
     compare_with(&RT, &Shape::large(), 30, Upkeep::CollectEvery(7), |_| ());
+}
+
+#[test]
+fn strands_move_to_other_slots() {
+    static RT: Runtime = Runtime::new();
+    for shape in [Shape::small(), Shape::atomics(), Shape::disciplined()] {
+        compare_with(&RT, &shape, 200, Upkeep::MoveEvery(MOVES), |_| ());
+    }
+}
+
+#[test]
+fn strands_leave_slots_that_are_worn() {
+    static RT: Runtime = Runtime::new();
+    RT.threads.wear_out_at(WEARS);
+    compare_with(&RT, &Shape::large(), 30, Upkeep::CollectEvery(7), |_| ());
+    compare(&RT, &Shape::large(), 60);
+    let (worn, used) = RT.threads.worn_and_used();
+    assert!(worn > 4, "only {worn} of {used} slots were worn");
 }
