@@ -122,10 +122,9 @@ macro_rules! check_list {
              51: cmp r10, qword ptr [rax]
                  je 33b
                  jmp 8f
-             53: movabs r8, {place}
-                 or r8, qword ptr [rsp]
-                 mov rcx, rax
-                 jmp {unsettled}\n"
+             53: movabs r9, {place}
+                 or r9, qword ptr [rsp]
+                 jmp {settle_list}\n"
         )
     };
 }
@@ -229,7 +228,7 @@ macro_rules! small_hooks {
                 across!($mask, "0xfff8"),
                 check_list!($way),
                 slow_tail!($size),
-                kind = const $kind, slow = sym $slow, settle = sym settle::settle_part, across = sym settle::settle_across, settle_table = sym settle::settle_table, unsettled = sym settle::unsettled, place = const Place::new(0, $touch, size($size)).0,
+                kind = const $kind, slow = sym $slow, settle = sym settle::settle_part, across = sym settle::settle_across, settle_table = sym settle::settle_table, settle_list = sym settle::settle_list, place = const Place::new(0, $touch, size($size)).0,
                 list = const LIST, table = const TABLE, no_version = const 64 - VERSION_SHIFT, seq_shift = const SEQ_SHIFT,
                 address_unit = const ADDRESS_UNIT, part_shift = const PART_SHIFT,
                 lists_shift = const READ_LISTS_SHIFT, lists_mask = const READ_LISTS - 1
@@ -331,7 +330,7 @@ macro_rules! whole_hook {
                 across!("255", "0xfff8"),
                 check_list!($way),
                 slow_tail!("8"),
-                need = const MASK | $kind, kind = const $kind, slow = sym $slow, settle = sym $settle, across = sym settle::settle_across, settle_table = sym settle::settle_whole_table, unsettled = sym settle::unsettled,
+                need = const MASK | $kind, kind = const $kind, slow = sym $slow, settle = sym $settle, across = sym settle::settle_across, settle_table = sym settle::settle_whole_table, settle_list = sym settle::settle_list,
                 place = const Place::new(0, $touch, 8).0,
                 list = const LIST, table = const TABLE, no_version = const 64 - VERSION_SHIFT, seq_shift = const SEQ_SHIFT,
                 address_unit = const ADDRESS_UNIT, part_shift = const PART_SHIFT,

@@ -151,12 +151,7 @@ unsafe fn first_touch(rt: &Runtime, s: &mut Strand, access: InCell) {
 pub unsafe fn unsettled(rt: &Runtime, s: &mut Strand, access: InCell) {
     let InCell { addr, cell, .. } = access;
     // SAFETY: by the contract. The hooks have looked at the cell's two words only.
-    let seen = unsafe {
-        cell::has_more(cell)
-            && (s.lately.has(cell, s.step_base) || !cell::has_own_list(cell))
-            && been(s, cell, access.need)
-    };
-    if seen {
+    if unsafe { cell::has_more(cell) && worth_a_look(s, cell) && been(s, cell, access.need) } {
         return;
     }
     if s.frames_known != s.frames_top {
@@ -206,16 +201,7 @@ unsafe fn settle_as(s: &mut Strand, addr: usize, cell: *mut Cell, need: u64, sta
             Some(right) if cell::has_table(cell) => {
                 cell::settle_table(cell, right, &s.clock, stamp, need)
             }
-            Some(right) if cell::has_list(cell) => {
-                let (step, memo, _) = s.step_and_means();
-                let after = cell::settle_listed(cell, right, memo, &step, stamp | need);
-                match after {
-                    Some(0) => s.lately.note(cell, s.step_base),
-                    Some(word) if need == PLAIN | MASK && word & LIST != 0 => s.has_read_list(word),
-                    _ => {}
-                }
-                after.is_some()
-            }
+            Some(right) if cell::has_list(cell) => settle_in_list(s, cell, right, need, stamp),
             Some(Right::Owner) => {
                 cell::settle_own(cell, &s.step(), stamp, need)
                     || cell::settle_both(cell, Right::Owner, s, stamp, need).is_some()
@@ -226,6 +212,66 @@ unsafe fn settle_as(s: &mut Strand, addr: usize, cell: *mut Cell, need: u64, sta
             }
             None => false,
         }
+    }
+}
+
+/// The same for a cell with a list.
+///
+/// # Safety
+/// As for [`settle`].
+#[inline(always)]
+unsafe fn settle_in_list(
+    s: &mut Strand,
+    cell: *mut Cell,
+    right: Right,
+    need: u64,
+    stamp: u64,
+) -> bool {
+    let (step, memo, _) = s.step_and_means();
+    // SAFETY: by the contract.
+    let after = unsafe { cell::settle_listed(cell, right, memo, &step, stamp | need) };
+    match after {
+        Some(0) => s.lately.note(cell, s.step_base),
+        Some(word) if need == PLAIN | MASK && word & LIST != 0 => s.has_read_list(word),
+        _ => {}
+    }
+    after.is_some()
+}
+
+/// Is it worth looking for the present step in what the cell has more than its two words?
+///
+/// # Safety
+/// The cell must be one of the shadow.
+#[inline(always)]
+unsafe fn worth_a_look(s: &Strand, cell: *const Cell) -> bool {
+    // SAFETY: by the contract.
+    s.lately.has(cell, s.step_base) || unsafe { !cell::has_own_list(cell) }
+}
+
+/// What is left of [`unsettled`] when the cell had a list, the number of the access is known, and the strand says that it is at work
+/// there.
+///
+/// # Safety
+/// As for [`unsettled`].
+pub unsafe fn in_list(rt: &Runtime, s: &mut Strand, access: InCell, stamp: u64) {
+    let InCell {
+        addr, cell, need, ..
+    } = access;
+    // SAFETY: by the contract.
+    let done = unsafe {
+        worth_a_look(s, cell) && been(s, cell, need)
+            || match Shadow::owners(addr, cell).right(addr, s.owner_name) {
+                Some(right) if cell::has_list(cell) => settle_in_list(s, cell, right, need, stamp),
+                _ => false,
+            }
+    };
+    s.at_work.end();
+    if s.signals_wait() {
+        deliver(s);
+    }
+    if !done {
+        // SAFETY: by the contract.
+        unsafe { unsettled_slowly(rt, s, access) };
     }
 }
 

@@ -22,6 +22,7 @@
 //! | 70 to 73 | `number` | the number is not where it was looked for first |
 //! | 80, 92 | `pieces` | the rest is for [`unsettled`], with the strand at work or not |
 //! | 81 | `pieces` | in a page of the strand's own: may be joined with an access of the same step |
+//! | 82 | `list` | the number is known, the rest is for [`listed`] |
 //! | 85 | each way | the page is not the strand's own |
 //! | 88, 89 | each way | as 81 and 80, once what was locked is unlocked |
 //! | 90, 91 | `pieces` | the calls have no number yet; they have one |
@@ -43,6 +44,7 @@ use crate::strand::{Strand, sites};
 
 pub use self::across::settle_across;
 pub use self::atomic::atomic;
+pub use self::list::settle_list;
 pub use self::one_cell::{settle_part, settle_read8, settle_write8};
 #[cfg(feature = "export")]
 pub(crate) use self::pieces::part_of_table;
@@ -98,6 +100,28 @@ unsafe extern "C" fn both(
     unsafe { access::join_own(s.runtime.unwrap_or(&RT), s, access, new & !WHAT) };
 }
 
+/// The cell had a list. The access has the number in `stamp`, and the strand says that it is at work there.
+///
+/// # Safety
+/// As for [`access::unsettled`].
+unsafe extern "C" fn listed(
+    addr: usize,
+    need: u64,
+    s: &mut Strand,
+    cell: *mut Cell,
+    place: Place,
+    stamp: u64,
+) {
+    let access = InCell {
+        addr,
+        cell,
+        need,
+        place,
+    };
+    // SAFETY: the hook got strand and cell where everybody gets them.
+    unsafe { access::in_list(s.runtime.unwrap_or(&RT), s, access, stamp) };
+}
+
 /// Gives numbers to the calls that the strand is in.
 extern "C" fn name_frames(s: &mut Strand) {
     access::name_frames(s.runtime.unwrap_or(&RT), s);
@@ -138,7 +162,7 @@ macro_rules! settle {
                 own!(),
                 $body,
                 // Each way uses some of them.
-                "# {list_or_lock} {list} {lock} {shared} {page_bytes} {sole} {mask} {no_version} {address_unit} {part_shift} {size_shift} {what} {write} {kind}",
+                "# {list_or_lock} {list} {lock} {shared} {page_bytes} {sole} {mask} {no_version} {address_unit} {part_shift} {size_shift} {what} {write} {kind} {listed} {clock} {clock_len} {slot_shift}",
                 frames_top = const offset_of!(Strand, frames_top),
                 frames_known = const offset_of!(Strand, frames_known),
                 at_work = const offset_of!(Strand, at_work),
@@ -187,6 +211,7 @@ macro_rules! settle {
                 kind = const PLAIN | WRITE,
                 deliver = sym deliver,
                 both = sym both,
+                listed = sym listed,
                 name_frames = sym name_frames,
                 unsettled = sym $rest,
             )
@@ -196,6 +221,7 @@ macro_rules! settle {
 
 mod across;
 mod atomic;
+mod list;
 mod one_cell;
 mod table;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What tests need to hold this against its specification.
 
 use super::across::tested_across;
+use super::list::tested_list;
 use super::one_cell::{tested_part, tested_read8, tested_write8};
 use super::table::tested_table;
 use super::two_cells::{tested_read16, tested_write16};
@@ -30,6 +31,8 @@ pub unsafe fn settle(
     unsafe {
         if crate::cell::has_table(cell) {
             tested_table(addr, need, s, cell, place);
+        } else if crate::cell::has_list(cell) {
+            tested_list(addr, need, s, cell, place);
         } else if need == MASK | PLAIN | WRITE {
             tested_write8(addr, need, s, cell, place);
         } else if need == MASK | PLAIN {
