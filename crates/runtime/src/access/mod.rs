@@ -151,7 +151,9 @@ unsafe fn first_touch(rt: &Runtime, s: &mut Strand, access: InCell) {
 pub unsafe fn unsettled(rt: &Runtime, s: &mut Strand, access: InCell) {
     let InCell { addr, cell, .. } = access;
     // SAFETY: by the contract. The hooks have looked at the cell's two words only.
-    if unsafe { cell::has_more(cell) && worth_a_look(s, cell) && been(s, cell, access.need) } {
+    if unsafe {
+        cell::has_more(cell) && worth_a_look(s, cell, access.need) && been(s, cell, access.need)
+    } {
         return;
     }
     if s.frames_known != s.frames_top {
@@ -231,7 +233,7 @@ unsafe fn settle_in_list(
     // SAFETY: by the contract.
     let after = unsafe { cell::settle_listed(cell, right, memo, &step, stamp | need) };
     match after {
-        Some(0) => s.lately.note(cell, s.step_base),
+        Some(0) => s.lately.note(cell, s.step_base, need),
         Some(word) if need == PLAIN | MASK && word & LIST != 0 => s.has_read_list(word),
         _ => {}
     }
@@ -243,9 +245,9 @@ unsafe fn settle_in_list(
 /// # Safety
 /// The cell must be one of the shadow.
 #[inline(always)]
-unsafe fn worth_a_look(s: &Strand, cell: *const Cell) -> bool {
+unsafe fn worth_a_look(s: &Strand, cell: *const Cell, need: u64) -> bool {
     // SAFETY: by the contract.
-    s.lately.has(cell, s.step_base) || unsafe { !cell::has_own_list(cell) }
+    s.lately.has(cell, s.step_base, need) || unsafe { !cell::has_own_list(cell) }
 }
 
 /// What is left of [`unsettled`] when the cell had a list, the number of the access is known, and the strand says that it is at work
@@ -259,7 +261,7 @@ pub unsafe fn in_list(rt: &Runtime, s: &mut Strand, access: InCell, stamp: u64) 
     } = access;
     // SAFETY: by the contract.
     let done = unsafe {
-        worth_a_look(s, cell) && been(s, cell, need)
+        worth_a_look(s, cell, need) && been(s, cell, need)
             || match Shadow::owners(addr, cell).right(addr, s.owner_name) {
                 Some(right) if cell::has_list(cell) => settle_in_list(s, cell, right, need, stamp),
                 _ => false,

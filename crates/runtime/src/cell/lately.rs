@@ -1,4 +1,4 @@
-//! Cells with a list of their own in which the present step has an entry, perhaps.
+//! Accesses that the present step has in a cell's own list, perhaps.
 //!
 //! Somebody who has not been at such a cell would look through its list in vain before he changes it. What is not said here may be so all
 //! the same: then the access is recorded again, or found to be there by who has locked the cell.
@@ -17,25 +17,22 @@ impl Lately {
         Lately { keys: [0; SIZE] }
     }
 
-    /// The step is told from others by its lowest word.
+    /// The step is told from others by its lowest word, and the access by its bytes and kind.
     #[inline(always)]
-    fn key(cell: *const Cell, step_base: u64) -> (usize, u64) {
-        let address = cell as u64;
-        (
-            (address / size_of::<Cell>() as u64) as usize % SIZE,
-            address ^ step_base,
-        )
+    fn key(cell: *const Cell, step_base: u64, need: u64) -> (usize, u64) {
+        let access = cell as u64 / size_of::<Cell>() as u64 + need;
+        (access as usize % SIZE, access ^ step_base)
     }
 
     #[inline(always)]
-    pub fn note(&mut self, cell: *const Cell, step_base: u64) {
-        let (at, key) = Self::key(cell, step_base);
+    pub fn note(&mut self, cell: *const Cell, step_base: u64, need: u64) {
+        let (at, key) = Self::key(cell, step_base, need);
         self.keys[at] = key;
     }
 
     #[inline(always)]
-    pub fn has(&self, cell: *const Cell, step_base: u64) -> bool {
-        let (at, key) = Self::key(cell, step_base);
+    pub fn has(&self, cell: *const Cell, step_base: u64, need: u64) -> bool {
+        let (at, key) = Self::key(cell, step_base, need);
         self.keys[at] == key
     }
 }
