@@ -24,10 +24,12 @@ use crate::sys;
 use crate::threads::ThreadId;
 
 mod holding;
+mod lock_steps;
 mod roots;
 pub(crate) mod sites;
 
-use self::holding::{LOCK_STEPS, Latest, LockStep, NO_LOCK_STEP};
+use self::holding::Latest;
+use self::lock_steps::LockSteps;
 use self::sites::Sites;
 
 /// Bits of [`Strand::pending`].
@@ -131,7 +133,7 @@ pub struct Strand {
     /// What the access under way races with.
     pub races: Races,
     vars: [Option<&'static SyncVar>; VARS],
-    lock_steps: [(LockStep, LockSetId); LOCK_STEPS],
+    lock_steps: LockSteps,
     latest: Latest,
     /// The signal that arrived inside the runtime, if `pending` says so.
     pub kept: Kept,
@@ -226,7 +228,7 @@ impl Strand {
             floor: Floor::new(),
             races: Races::NONE,
             vars: [None; VARS],
-            lock_steps: [NO_LOCK_STEP; LOCK_STEPS],
+            lock_steps: LockSteps::nobodys(),
             latest: Latest::NONE,
             kept: Kept::none(),
             handlers: Vec::new(),
@@ -256,6 +258,7 @@ impl Strand {
         strand.table = rt.shadow.table().cast();
         strand.runtime = Some(rt);
         strand.thread = thread;
+        strand.lock_steps = LockSteps::new();
         strand.clock = clock;
         strand.inside = 0;
         strand.ignore_reads = 0;

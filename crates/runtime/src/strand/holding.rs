@@ -7,38 +7,8 @@ use crate::runtime::Runtime;
 use crate::syncvar::{SyncId, SyncVar};
 use crate::sys;
 
+use super::lock_steps::LockStep;
 use super::{Strand, VARS};
-
-/// How many changes of the locks held are remembered.
-pub(super) const LOCK_STEPS: usize = 1 << LOCK_STEP_BITS;
-const LOCK_STEP_BITS: u32 = 9;
-
-/// A lock taken or given back, with the locks held before.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct LockStep {
-    pub(super) set: LockSetId,
-    lock: SyncId,
-    pub(super) taken_at: StackId,
-    shared: bool,
-}
-
-impl LockStep {
-    #[inline(always)]
-    fn index(&self) -> usize {
-        let mixed = (self.set.0 as u64) << 40 ^ (self.lock.0 as u64) << 20 ^ self.taken_at.0 as u64;
-        (mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - LOCK_STEP_BITS)) as usize
-    }
-}
-
-pub(super) const NO_LOCK_STEP: (LockStep, LockSetId) = (
-    LockStep {
-        set: LockSetId(0),
-        lock: SyncId(0),
-        taken_at: StackId(0),
-        shared: false,
-    },
-    LockSetId(0),
-);
 
 /// How many locks are remembered that were taken last.
 const LATEST: usize = 8;
@@ -92,9 +62,7 @@ impl Strand {
             shared: mode == Mode::Shared,
         };
         self.latest.push(lock, self.locks);
-        let index = step.index();
-        let (cached, with) = self.lock_steps[index];
-        if cached == step {
+        if let Some(with) = self.lock_steps.find(&step) {
             self.locks = with;
             self.note_locks(rt);
             return false;
@@ -107,7 +75,7 @@ impl Strand {
                 taken_at,
             },
         );
-        self.lock_steps[index] = (step, self.locks);
+        self.lock_steps.note(step, self.locks);
         self.note_locks(rt);
         true
     }

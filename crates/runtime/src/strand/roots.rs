@@ -5,6 +5,7 @@
 
 use deadheat_detect::entry::Entry;
 
+use super::lock_steps::LockSteps;
 use super::{HELD, Strand};
 use crate::intern::{LockSetId, StackId};
 use crate::signal_state::Running;
@@ -78,14 +79,11 @@ impl Strand {
             for running in handlers {
                 running.held.iter().for_each(|&held| stacks(held));
             }
-            for i in 0..super::LOCK_STEPS {
-                let steps = &raw const (*strand).lock_steps;
-                let (step, after) =
-                    crate::sys::glimpse(steps.cast::<(super::LockStep, LockSetId)>().add(i));
+            LockSteps::each_seen(&raw const (*strand).lock_steps, |(step, after)| {
                 sets(step.set);
                 sets(after);
                 stacks(step.taken_at);
-            }
+            });
             sets(crate::sys::glimpse(&raw const (*strand).locks));
         }
     }
