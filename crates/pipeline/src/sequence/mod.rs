@@ -108,7 +108,7 @@ impl Sequencer {
             news: Vec::new(),
             now: None,
             number: 0,
-            joins: Joins::default(),
+            joins: Joins::new(needs),
             run_of: None,
             run: 0,
             acts: 0,
