@@ -1,6 +1,6 @@
 //! STD becomes a trace.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::event::{Action, Addr, Event, Mutex, Range, Site, Strand, Trace};
 
@@ -21,6 +21,7 @@ pub fn import(text: &str) -> Result<Trace, String> {
             .map_err(|what| format!("line {}: {what}", at + 1))?;
         events.extend(event);
     }
+    let events = ended(events);
     let roots = names.roots;
     if let [Strand(0)] | [] = roots[..] {
         return Ok(Trace { events });
@@ -42,6 +43,28 @@ pub fn import(text: &str) -> Result<Trace, String> {
     Ok(Trace {
         events: forks.chain(events).collect(),
     })
+}
+
+/// Who is joined has ended, which STD does not say: without its end, what a strand did last would belong to no act, and could be
+/// taken for something that it did after it was joined. A strand that goes on all the same does not end.
+fn ended(events: Vec<Event>) -> Vec<Event> {
+    let last: HashMap<Strand, usize> = events
+        .iter()
+        .enumerate()
+        .map(|(at, event)| (event.strand, at))
+        .collect();
+    let mut over = HashSet::new();
+    let mut out = Vec::with_capacity(events.len());
+    for (at, event) in events.into_iter().enumerate() {
+        if let Action::Join(child) = event.action
+            && last.get(&child).is_none_or(|&last| last < at)
+            && over.insert(child)
+        {
+            out.push(Event::new(child, Action::End));
+        }
+        out.push(event);
+    }
+    out
 }
 
 #[derive(Default)]
