@@ -1,6 +1,6 @@
 //! STD becomes a trace.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crate::event::{Action, Addr, Event, Mutex, Range, Site, Strand, Trace};
 
@@ -48,21 +48,20 @@ pub fn import(text: &str) -> Result<Trace, String> {
 /// Who is joined has ended, which STD does not say: without its end, what a strand did last would belong to no act, and could be
 /// taken for something that it did after it was joined. A strand that goes on all the same does not end.
 fn ended(events: Vec<Event>) -> Vec<Event> {
-    let last: HashMap<Strand, usize> = events
-        .iter()
-        .enumerate()
-        .map(|(at, event)| (event.strand, at))
-        .collect();
-    let mut over = HashSet::new();
+    let (mut last, mut joined) = (HashMap::new(), HashMap::new());
+    for (at, event) in events.iter().enumerate() {
+        last.insert(event.strand, at);
+        if let Action::Join(child) = event.action {
+            joined.entry(child).or_insert(at);
+        }
+    }
     let mut out = Vec::with_capacity(events.len());
     for (at, event) in events.into_iter().enumerate() {
-        if let Action::Join(child) = event.action
-            && last.get(&child).is_none_or(|&last| last < at)
-            && over.insert(child)
-        {
-            out.push(Event::new(child, Action::End));
-        }
         out.push(event);
+        let strand = event.strand;
+        if last[&strand] == at && joined.get(&strand).is_some_and(|&joined| joined > at) {
+            out.push(Event::new(strand, Action::End));
+        }
     }
     out
 }

@@ -18,7 +18,7 @@
 //! nothing there that is none, and may miss some. If there are only threads and mutexes, it finds the same.
 //!
 //! What is imported has 8 bytes for each variable. Threads that nobody forks are forked by one that does nothing else; those that are
-//! joined end just before.
+//! joined end after the last that they did.
 
 mod export;
 mod import;
