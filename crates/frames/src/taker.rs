@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use deadheat_trace::Strand;
-use deadheat_trace::wire::{Next, StackNode, StackSet, stack_of, with_stack, words_of};
+use deadheat_trace::wire::{Next, StackNode, StackSet, is_access, stack_of, with_stack, words_of};
 
 use crate::calls::Calls;
 use crate::layout::{Arena, FRAME_WORDS, FRAMES, FrameHeader};
@@ -250,8 +250,14 @@ fn read_items(
     let words = unsafe { std::slice::from_raw_parts(words.cast_const(), FRAME_WORDS) };
     let before = out.len();
     let mut at = from;
+    out.reserve(FRAME_WORDS.saturating_sub(from));
     while at < FRAME_WORDS {
         let first = words[at].load(Ordering::Acquire);
+        if is_access(first) {
+            out.push(first);
+            at += 1;
+            continue;
+        }
         if first == 0 {
             break;
         }

@@ -97,6 +97,8 @@ pub struct Needs {
     pub starts: bool,
     /// Whether they can be told of [`News::Sweep`].
     pub sweeps: bool,
+    /// Whether accesses to neighbouring parts of a cell must come one by one.
+    pub parts: bool,
 }
 
 impl Needs {
@@ -108,6 +110,8 @@ impl Needs {
             locks: any(&[DetectorKind::Eraser]),
             starts: false,
             sweeps: true,
+            // The others count what clashes by the access; FastTrack makes one entry of such parts anyway.
+            parts: kinds != [DetectorKind::FastTrack],
         }
     }
 }

@@ -8,6 +8,7 @@
 use deadheat_trace::wire::Spot;
 
 use crate::batch::{Access, Joined, kind};
+use crate::detector::Needs;
 use crate::sequence::STRIPE_SHIFT;
 
 /// Places whose last access is remembered; a power of two.
@@ -33,25 +34,49 @@ pub struct Parts<'a> {
 #[derive(Debug)]
 pub struct Joins {
     near: [Last; NEAR],
+    /// Bits of an address or a length that keep an access apart.
+    apart: u64,
 }
 
 impl Default for Joins {
     fn default() -> Self {
         Joins {
             near: [Last::default(); NEAR],
+            apart: 0,
         }
     }
 }
 
 impl Joins {
+    /// Those of detectors that need that much.
+    pub fn new(needs: Needs) -> Joins {
+        Joins {
+            // Parts of a cell stay apart if somebody counts what clashes access by access.
+            apart: if needs.parts { 7 } else { 0 },
+            ..Joins::default()
+        }
+    }
+
     /// Joins the access with an earlier one of the run with this number, or adds it; true if it was added. `batch` is that of the
     /// checker that has the memory.
     #[inline(always)]
     pub fn add(&mut self, batch: &mut Parts<'_>, run: u32, access: Access) -> bool {
-        if self.join(batch, run, &access) {
+        let near = &mut self.near[place(access.spot)];
+        if near.end == access.addr
+            && near.run == run
+            && (access.addr | u64::from(access.len)) & self.apart == 0
+            && join(near, batch, &access)
+        {
             return false;
         }
-        self.note(batch.accesses, run, &access);
+        // What gives memory back is told by itself.
+        if access.spot.kind() != kind::FREE {
+            *near = Last {
+                end: access.addr.wrapping_add(u64::from(access.len)),
+                at: batch.accesses.len() as u32,
+                run,
+            };
+        }
         batch.accesses.push(access);
         true
     }
@@ -60,46 +85,28 @@ impl Joins {
     pub fn cut(&mut self, spot: Spot) {
         self.near[place(spot)] = Last::default();
     }
+}
 
-    /// Joins the access with an earlier one of the run; false if there is none.
-    #[inline(always)]
-    fn join(&mut self, batch: &mut Parts<'_>, run: u32, access: &Access) -> bool {
-        let near = &mut self.near[place(access.spot)];
-        let end = access.addr.wrapping_add(u64::from(access.len));
-        // Parts of a cell stay apart: whoever counts what clashes counts them so.
-        if near.end == access.addr
-            && (access.addr | u64::from(access.len)).is_multiple_of(8)
-            && near.run == run
-            && let Some(last) = batch.accesses.get_mut(near.at as usize)
-            && (last.spot, last.caller) == (access.spot, access.caller)
-            && last.addr + u64::from(last.len) == access.addr
-            && last.stride == 0
-            && last.addr >> STRIPE_SHIFT == end.wrapping_sub(1) >> STRIPE_SHIFT
-        {
-            last.len += access.len;
-            near.end = end;
-            batch.joined.push(Joined {
-                first: last.order,
-                order: access.order,
-                addr: access.addr,
-            });
-            return true;
-        }
-        false
+/// Joins the access with the last one of its place, of the same run, which ends where it begins; false if they stay apart.
+#[inline(always)]
+fn join(near: &mut Last, batch: &mut Parts<'_>, access: &Access) -> bool {
+    let end = access.addr.wrapping_add(u64::from(access.len));
+    if let Some(last) = batch.accesses.get_mut(near.at as usize)
+        && (last.spot, last.caller) == (access.spot, access.caller)
+        && last.addr + u64::from(last.len) == access.addr
+        && last.stride == 0
+        && last.addr >> STRIPE_SHIFT == end.wrapping_sub(1) >> STRIPE_SHIFT
+    {
+        last.len += access.len;
+        near.end = end;
+        batch.joined.push(Joined {
+            first: last.order,
+            order: access.order,
+            addr: access.addr,
+        });
+        return true;
     }
-
-    /// The access comes next: whatever goes on from there can be joined with it.
-    #[inline(always)]
-    fn note(&mut self, accesses: &[Access], run: u32, access: &Access) {
-        // What gives memory back is told by itself.
-        if access.spot.kind() != kind::FREE {
-            self.near[place(access.spot)] = Last {
-                end: access.addr.wrapping_add(u64::from(access.len)),
-                at: accesses.len() as u32,
-                run,
-            };
-        }
-    }
+    false
 }
 
 #[inline(always)]

@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 
 use deadheat_order::PerStrand;
 use deadheat_trace::wire::{
-    Damage, Decoder, Item, Next, Source, StackSet, is_act, turns_in, words_of,
+    Damage, Decoder, Item, Next, Source, StackSet, is_access, is_act, turns_in, words_of,
 };
 use deadheat_trace::{Action, Strand};
 
@@ -50,8 +50,12 @@ impl Stream {
 
     /// Looks for the next act in what has come.
     fn look(&mut self) {
-        while self.act.is_none() && self.looked < self.words.len() {
-            let word = self.words[self.looked];
+        while self.act.is_none() {
+            let rest = &self.words[self.looked.min(self.words.len())..];
+            self.looked += rest.iter().take_while(|&&word| is_access(word)).count();
+            let Some(&word) = self.words.get(self.looked) else {
+                break;
+            };
             let size = words_of(word);
             if is_act(word)
                 && let Some(&number) = self.words.get(self.looked + 1)

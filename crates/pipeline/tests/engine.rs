@@ -6,6 +6,7 @@ mod traces;
 
 use deadheat_pipeline::{Across, DetectorKind, Settings, Summary, check};
 use deadheat_trace::generate::Rng;
+use deadheat_trace::std_format;
 use deadheat_trace::wire::{Memory, Next, Source, Touch, touch_of};
 use deadheat_trace::{Action, Addr, Event, Mutex, Range, Shape, Site, Strand, Trace, generate};
 use streams::{Maker, detached};
@@ -116,6 +117,20 @@ fn ranges_are_told_as_accesses_one_by_one() {
         told > drawn(100) && again > drawn(100),
         "{told} told, {again} again"
     );
+}
+
+/// STD does not say when a strand ends.
+#[test]
+fn what_an_imported_strand_did_last_is_known_to_who_joins_it() {
+    let std = "A|fork(B)|1\nB|acq(l)|2\nB|rel(l)|3\nB|w(x)|4\nA|join(B)|5\nA|r(x)|6\n";
+    let findings = |std: &str| {
+        let trace = std_format::import(std).unwrap_or_else(|why| panic!("{why}"));
+        judge(Memory::of(&trace), &Settings::default()).0.findings
+    };
+    assert_eq!(findings(std), 0);
+    assert_eq!(findings(&std.replace("A|join(B)|5\n", "")), 1);
+    // A strand that goes on has not ended.
+    assert_eq!(findings(&format!("{std}B|w(x)|7\n")), 1);
 }
 
 fn text(trace: &str) -> Memory {

@@ -42,8 +42,10 @@ impl Ahead {
         if let Some(later) = later {
             self.look(self.at + AHEAD, later, pages);
         }
-        let (cell, page) = self.near[(self.at + AHEAD / 2) % ROOM];
-        pages.fetch_list(page, cell, lists);
+        if !lists.is_empty() {
+            let (cell, page) = self.near[(self.at + AHEAD / 2) % ROOM];
+            pages.fetch_list(page, cell, lists);
+        }
         self.at += 1;
         place
     }

@@ -119,7 +119,9 @@ impl Touch<'_> {
         }
         found.pair(Candidate {
             detector: now.name,
-            order: now.batch.order_of(access, self.number * 8),
+            order: now
+                .batch
+                .order_of(access, self.number * 8 + u64::from(bytes.trailing_zeros())),
             acts: now.run.acts,
             cell: self.number * 8,
             bytes,

@@ -134,6 +134,12 @@ pub struct Lists {
 }
 
 impl Lists {
+    /// Whether no cell has a list.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.lists.len() == self.free.len()
+    }
+
     #[inline(always)]
     pub fn of(&mut self, index: u32) -> &mut List {
         &mut self.lists[index as usize]

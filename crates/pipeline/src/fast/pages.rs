@@ -7,8 +7,8 @@ use super::cell::{self, Cell, Touch};
 use super::lists::Lists;
 use super::sites::Site;
 
-/// Larger pages are found faster: with 512 cells recordings were checked in 0.93 of the time, but a dense matrix product in 1.27,
-/// since loops fill whole pages less often.
+/// With 512 cells 13 recordings were checked in 1.01 of the time, a radix sort in 0.82 and a dense matrix product in 1.19, since loops
+/// fill whole pages less often.
 pub const CELLS: usize = 128;
 pub const PAGE_SHIFT: u32 = 10;
 pub const PAGE: u64 = 1 << PAGE_SHIFT;

@@ -21,8 +21,8 @@ use crate::timeline::Timelines;
 
 /// Memory goes to the checkers in stripes of this many bytes.
 pub(crate) const STRIPE_SHIFT: u32 = 12;
-/// Accesses of a batch, more or less.
-pub const BATCH: u32 = 1 << 14;
+/// Accesses of a batch, more or less: 128 KiB of them, which stay in the second cache between whoever cuts them and whoever checks.
+pub const BATCH: u32 = 1 << 12;
 /// Events of a frame, as in the paper.
 pub const FRAME: u32 = 1024;
 /// After so many acts, what everybody knows is worked out.
@@ -108,7 +108,7 @@ impl Sequencer {
             news: Vec::new(),
             now: None,
             number: 0,
-            joins: Joins::default(),
+            joins: Joins::new(needs),
             run_of: None,
             run: 0,
             acts: 0,

@@ -21,6 +21,7 @@ pub fn import(text: &str) -> Result<Trace, String> {
             .map_err(|what| format!("line {}: {what}", at + 1))?;
         events.extend(event);
     }
+    let events = ended(events);
     let roots = names.roots;
     if let [Strand(0)] | [] = roots[..] {
         return Ok(Trace { events });
@@ -42,6 +43,27 @@ pub fn import(text: &str) -> Result<Trace, String> {
     Ok(Trace {
         events: forks.chain(events).collect(),
     })
+}
+
+/// Who is joined has ended, which STD does not say: without its end, what a strand did last would belong to no act, and could be
+/// taken for something that it did after it was joined. A strand that goes on all the same does not end.
+fn ended(events: Vec<Event>) -> Vec<Event> {
+    let (mut last, mut joined) = (HashMap::new(), HashMap::new());
+    for (at, event) in events.iter().enumerate() {
+        last.insert(event.strand, at);
+        if let Action::Join(child) = event.action {
+            joined.entry(child).or_insert(at);
+        }
+    }
+    let mut out = Vec::with_capacity(events.len());
+    for (at, event) in events.into_iter().enumerate() {
+        out.push(event);
+        let strand = event.strand;
+        if last[&strand] == at && joined.get(&strand).is_some_and(|&joined| joined > at) {
+            out.push(Event::new(strand, Action::End));
+        }
+    }
+    out
 }
 
 #[derive(Default)]

@@ -17,7 +17,8 @@
 //! So an export has every order of the trace, and in some rows some more: a detector of happens-before races finds
 //! nothing there that is none, and may miss some. If there are only threads and mutexes, it finds the same.
 //!
-//! What is imported has 8 bytes for each variable. Threads that nobody forks are forked by one that does nothing else.
+//! What is imported has 8 bytes for each variable. Threads that nobody forks are forked by one that does nothing else; those that are
+//! joined end after the last that they did.
 
 mod export;
 mod import;

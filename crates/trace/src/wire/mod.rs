@@ -53,7 +53,8 @@ pub use stacks::StackSet;
 pub use encode::{Words, act, calls, lost, memory, place, plain, range, turns};
 pub use word::{
     ADDRESS_BITS, ADDRESS_SHIFT, CALLS, KIND_SHIFT, LARGEST, MOST_REACH, MOST_TURNS, MOST_WORDS,
-    PLACES, PlaceUse, Spot, access_of, is_act, place_of, stack_of, turns_in, with_stack, words_of,
+    PLACES, PlaceUse, Spot, access_of, is_access, is_act, place_of, stack_of, turns_in, with_stack,
+    words_of,
 };
 
 use crate::event::{Action, Range};

@@ -184,6 +184,12 @@ pub fn words_of(word: u64) -> usize {
     Op::new(word >> OP_SHIFT & OP_MASK).map_or(1, |op| op.more() + 1)
 }
 
+/// Is the word a whole access?
+#[inline(always)]
+pub const fn is_access(word: u64) -> bool {
+    word & ACCESS != 0
+}
+
 /// The address and the index of the place, if the word is an access: what a checker that reads millions of them takes
 /// in place of an item.
 #[inline(always)]
