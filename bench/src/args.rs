@@ -35,6 +35,13 @@ pub struct Args {
     pub deadheat: Option<PathBuf>,
 }
 
+impl Args {
+    /// How often everything is measured.
+    pub fn rounds(&self) -> u32 {
+        self.rounds.unwrap_or(if self.quick { 2 } else { 5 })
+    }
+}
+
 pub const HELP: &str = "\
 usage: bench [OPTIONS]                 one table: CPU time and memory of all programs under all tools
        bench checking [OPTIONS]        only its last part: how fast recordings are checked

@@ -62,7 +62,9 @@ pub struct Checking {
 ///
 /// Always with the small sizes: a speed does not need a long recording, and the slowest of the detectors would take
 /// minutes for each of the long ones.
-pub fn run(layout: &Layout, programs: &[Program], threads: u32) -> Result<Checking> {
+///
+/// The best of the rounds counts, as in the other tables; the GPU, mostly software that stands in for one, has one.
+pub fn run(layout: &Layout, programs: &[Program], threads: u32, rounds: u32) -> Result<Checking> {
     let gpu = gpu();
     let ways = ways(gpu.as_ref());
     let mut rows = Vec::new();
@@ -74,14 +76,16 @@ pub fn run(layout: &Layout, programs: &[Program], threads: u32) -> Result<Checki
             accesses: 0,
             acts: 0,
             bytes: std::fs::metadata(&trace).map_or(0, |file| file.len()),
-            speeds: Vec::new(),
+            speeds: vec![0.0; ways.len()],
             rapid: None,
         };
-        for way in &ways {
-            let (seconds, passed) = measure(&trace, way, gpu.as_ref())?;
-            (row.accesses, row.acts) = (passed.accesses, passed.acts);
-            row.speeds
-                .push(passed.accesses as f64 / 1e6 / seconds.max(1e-9));
+        for round in 0..rounds.max(1) {
+            let now = ways.iter().zip(&mut row.speeds);
+            for (way, best) in now.filter(|(way, _)| round == 0 || !way.gpu) {
+                let (seconds, passed) = measure(&trace, way, gpu.as_ref())?;
+                (row.accesses, row.acts) = (passed.accesses, passed.acts);
+                *best = best.max(passed.accesses as f64 / 1e6 / seconds.max(1e-9));
+            }
         }
         if row.accesses <= FOR_RAPID {
             row.rapid = rapid(&trace)?;

@@ -11,7 +11,7 @@ use deadheat_bench::{checking, micro, packages, real, results, setup, soak, tabl
 
 /// What stands over the table of checking.
 const CHECKING: &str = "Checking recordings (always the small sizes), millions of accesses per second: of the processor on one core, of the\n\
-    clock on two and on the GPU, or the software that stands in for one.\n\
+    clock on two and on the GPU, or the software that stands in for one; the best of the rounds, but one on the GPU.\n\
     B/1000 is bytes of the recording for 1000 accesses; RAPID is its HB engine on the same execution, in millions of\n\
     its events per second, where RAPID_HOME names it and the recording is small.\n\n";
 
@@ -36,7 +36,7 @@ fn run(args: &Args) -> Result<u8> {
         Mode::Table => measure(&layout, args),
         Mode::Checking => {
             packages::ensure(&[Tool::Native], false)?;
-            let table = checking::run(&layout, &args.programs, args.threads)?;
+            let table = checking::run(&layout, &args.programs, args.threads, args.rounds())?;
             print!("{CHECKING}{}", table.render());
             Ok(0)
         }
@@ -58,7 +58,7 @@ fn run(args: &Args) -> Result<u8> {
 
 fn measure(layout: &Layout, args: &Args) -> Result<u8> {
     packages::ensure(&args.tools, args.programs.iter().any(|p| p.is_real()))?;
-    let rounds = args.rounds.unwrap_or(if args.quick { 2 } else { 5 });
+    let rounds = args.rounds();
     let plan = Plan {
         programs: args.programs.clone(),
         tools: args.tools.clone(),
@@ -83,7 +83,7 @@ fn measure(layout: &Layout, args: &Args) -> Result<u8> {
         print!("{text}");
     }
     let checking = if args.tools.contains(&Tool::Deadheat) && !args.programs.is_empty() {
-        Some(checking::run(layout, &args.programs, args.threads)?)
+        Some(checking::run(layout, &args.programs, args.threads, rounds)?)
     } else {
         None
     };
