@@ -233,32 +233,63 @@ pub fn touch(cell: &mut Cell, touch: Touch<'_>, lists: &mut Lists, found: &mut F
             return cell.set(0, (new, touch.site));
         }
     }
-    let mut free = None;
+    if touch.now.knows(Entry(first)) && touch.now.knows(Entry(second)) {
+        return touch_known(cell, touch, lists);
+    }
+    touch_unknown(cell, touch, lists, found);
+}
+
+/// The same for a cell without a list of which all is known: nothing races.
+#[inline(always)]
+fn touch_known(cell: &mut Cell, touch: Touch<'_>, lists: &mut Lists) {
+    let new = touch.now.stamp | touch.need;
+    let left = |old: u64| {
+        let left = entry::remains(Entry(old), Entry(new), true).0;
+        if left & MASK == 0 { 0 } else { left }
+    };
+    let [first, second] = cell.words;
+    let same = |old: u64, behind: Site| (old ^ new) & !MASK == 0 && behind == touch.site;
+    if same(first, cell.sites[0]) {
+        cell.words = [first | touch.need, left(second)];
+    } else if same(second, cell.sites[1]) {
+        cell.words = [left(first), second | touch.need];
+    } else {
+        cell.words = [left(first), left(second)];
+        put(cell, touch, lists);
+    }
+}
+
+/// The same for one of which something is not.
+#[inline(never)]
+fn touch_unknown(cell: &mut Cell, touch: Touch<'_>, lists: &mut Lists, found: &mut Found) {
     let mut same = None;
     for i in [1, 0] {
         if cell.words[i] != 0 {
             match touch.meet(&mut cell.words[i], cell.sites[i], found) {
                 Meeting::Gone => cell.words[i] = 0,
-                Meeting::Same => {
-                    same = Some(i);
-                    continue;
-                }
-                Meeting::Stays => continue,
+                Meeting::Same => same = Some(i),
+                Meeting::Stays => {}
             }
         }
-        free = Some(i);
     }
-    let new = (new, touch.site);
-    match (same, free) {
-        (Some(i), _) => cell.words[i] |= touch.need,
-        (None, Some(i)) => cell.set(i, new),
-        // Rule forget, before there is a list.
-        (None, None) if touch.now.is_past(cell.words[0]) => cell.set(0, new),
-        (None, None) if touch.now.is_past(cell.words[1]) => cell.set(1, new),
-        (None, None) => {
-            let index = lists.new_list([cell.get(1), new]);
-            cell.set(1, list_word(index));
-        }
+    match same {
+        Some(i) => cell.words[i] |= touch.need,
+        None => put(cell, touch, lists),
+    }
+}
+
+/// Rule put, and rule forget before there is a list.
+#[inline(always)]
+fn put(cell: &mut Cell, touch: Touch<'_>, lists: &mut Lists) {
+    let new = (touch.now.stamp | touch.need, touch.site);
+    let [first, second] = cell.words;
+    if first == 0 || second != 0 && touch.now.is_past(first) {
+        cell.set(0, new);
+    } else if second == 0 || touch.now.is_past(second) {
+        cell.set(1, new);
+    } else {
+        let index = lists.new_list([cell.get(1), new]);
+        cell.set(1, list_word(index));
     }
 }
 

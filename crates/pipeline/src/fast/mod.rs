@@ -43,7 +43,7 @@ use crate::found::{Found, Info};
 use ahead::{AHEAD, Ahead};
 use cell::{Now, Touch};
 use lists::Lists;
-use pages::{PAGE, PAGE_SHIFT, Pages};
+use pages::{Cells, PAGE, PAGE_SHIFT, Pages};
 use sites::Sites;
 
 /// The detector's memory.
@@ -159,7 +159,13 @@ impl Fast {
                     site: sites.number(now.info(access)),
                     sites,
                 };
-                range(pages, lists, touch, access.addr, access.len, found);
+                let last = access.addr + u64::from(access.len - 1);
+                if access.len < PAGE as u32 && access.addr >> PAGE_SHIFT == last >> PAGE_SHIFT {
+                    let cells = pages.cells(place);
+                    in_page(cells, lists, touch, (access.addr, last), found);
+                } else {
+                    range(pages, lists, touch, access.addr, access.len, found);
+                }
             }
         }
         ahead.end(run.count as usize);
@@ -353,18 +359,29 @@ fn range(
                 continue;
             }
         }
-        let (first, last) = (from >> 3, to >> 3);
-        let cells = pages.cells(place).cells(first, last);
-        for (number, cell) in (first..).zip(cells) {
-            let need = like.need | mask(number, from, to);
-            if !cell.settled(like.now.stamp, need) {
-                let touch = Touch {
-                    number,
-                    need,
-                    ..like
-                };
-                cell::touch(cell, touch, lists, found);
-            }
+        in_page(pages.cells(place), lists, like, (from, to), found);
+    }
+}
+
+/// An access, or a part of one, to cells of one page: from one byte to another.
+#[inline(always)]
+fn in_page(
+    cells: &mut Cells,
+    lists: &mut Lists,
+    like: Touch<'_>,
+    (from, to): (u64, u64),
+    found: &mut Found,
+) {
+    let (first, last) = (from >> 3, to >> 3);
+    for (number, cell) in (first..).zip(cells.cells(first, last)) {
+        let need = like.need | mask(number, from, to);
+        if !cell.settled(like.now.stamp, need) {
+            let touch = Touch {
+                number,
+                need,
+                ..like
+            };
+            cell::touch(cell, touch, lists, found);
         }
     }
 }
