@@ -2,6 +2,7 @@
 
 use crate::error::{Failure, Result};
 use crate::flags::{self, FlagsEnd, Parsed};
+use crate::heap;
 use crate::options::{self, Key, Settings};
 use crate::output::{self, Output};
 use crate::say::say;
@@ -38,6 +39,7 @@ pub fn main(args: &[OsString]) -> Result<ExitCode> {
         ..CollectorSettings::default()
     });
     let path = Path::new(name);
+    heap::in_large_pieces();
     let recorded = open(path)?;
     let engine = crate::engine::asked("--engine", parsed.own("--engine").unwrap_or("cpu"), &how)?;
     let quiet = settings.on(Key::Quiet);

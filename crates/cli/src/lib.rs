@@ -15,6 +15,7 @@ pub mod error;
 pub mod fd;
 pub mod flags;
 pub mod gpu;
+mod heap;
 pub mod links;
 pub mod options;
 pub mod output;

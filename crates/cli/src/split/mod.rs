@@ -10,6 +10,7 @@ mod live;
 pub use live::Live;
 
 use crate::error::{Failure, Result};
+use crate::heap;
 use deadheat_frames::{Setup, Shared, Taker};
 use nix::sys::signal::{SigSet, SigmaskHow};
 use std::io::{PipeReader, PipeWriter, Read, Write};
@@ -59,6 +60,7 @@ impl Watch {
         let fail = |error: std::io::Error| {
             Failure::new(format!("cannot make the memory to record into: {error}"))
         };
+        heap::in_large_pieces();
         let shared = Shared::new(setup).map_err(fail)?;
         let frames = shared.fd().try_clone_to_owned().map_err(fail)?;
         let over = Arc::new(AtomicBool::new(false));
