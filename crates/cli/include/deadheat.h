@@ -34,7 +34,8 @@ typedef void (*deadheat_handler)(const struct deadheat_finding *finding, void *d
 /* In the program if it was built with Deadheat. */
 extern int __deadheat_on_finding(deadheat_handler handler, void *data) __attribute__((weak));
 
-/* Registers the handler, instead of an earlier one; NULL for none. 1 if it will be told, 0 if there is no Deadheat here. */
+/* Registers the handler, instead of an earlier one; NULL for none. 1 if it will be told, 0 if there is no Deadheat here, or
+ * one that only records (`deadheat record`). */
 static inline int deadheat_on_finding(deadheat_handler handler, void *data) {
     return __deadheat_on_finding ? __deadheat_on_finding(handler, data) : 0;
 }

@@ -7,7 +7,7 @@ use crate::run;
 use crate::say::say;
 use crate::split::{self, Left, Live, Watch};
 use crate::temp::TempDir;
-use deadheat_frames::Setup;
+use deadheat_frames::{LATER, Setup};
 use deadheat_trace::file::{Recording, Round, Written};
 use deadheat_trace::wire::Source;
 use std::ffi::OsString;
@@ -66,6 +66,10 @@ fn record(
     let file = File::create(path).map_err(|error| cannot_write(error.to_string()))?;
     let result = Arc::new(Mutex::new((Written::default(), Vec::new())));
     let to = Arc::clone(&result);
+    let setup = Setup {
+        flags: setup.flags | LATER,
+        ..setup
+    };
     let watch = Watch::start(setup, move |mut live, _tell| {
         let (written, losses) = take(&mut live, file).map_err(|error| error.to_string())?;
         if let Ok(mut result) = to.lock() {

@@ -156,6 +156,23 @@ fn silenced_findings_are_not_told() {
     }
 }
 
+/// Under `deadheat record` nobody finds anything while the program runs, so it must not wait to be told.
+#[test]
+fn who_only_records_is_not_told() {
+    let source = CHECKPOINT.replace(
+        "puts(`no Deadheat here`); return 0;",
+        "puts(`not told`); told = 1;",
+    );
+    let folder = built("recorded", "clang-19", "", &source);
+    let output = succeed(&mut folder.deadheat("record -o app.dht ./prog"));
+    assert!(text(&output.stdout).starts_with("not told\n"));
+    check(
+        &mut folder.deadheat("check app.dht"),
+        1,
+        "1. data race: `shared`",
+    );
+}
+
 /// The same source without Deadheat.
 #[test]
 fn without_deadheat_it_costs_nothing() {

@@ -34,6 +34,8 @@ pub const KEPT: u64 = 5;
 pub const DROP: u32 = 1;
 /// When the taker dies, the program ends instead of going on unrecorded.
 pub const STOP: u32 = 2;
+/// What is recorded is checked later: nobody tells the program of findings.
+pub const LATER: u32 = 4;
 
 /// What all share. Counters that are written often have lines of their own.
 #[repr(C, align(64))]
@@ -42,7 +44,7 @@ pub struct Header {
     pub version: u32,
     /// How many frames may be waiting for the taker, beside one for each living strand.
     pub budget: u32,
-    /// [`DROP`], [`STOP`].
+    /// [`DROP`], [`STOP`], [`LATER`].
     pub flags: u32,
     /// The program has come to its end by itself.
     pub ended: AtomicU32,

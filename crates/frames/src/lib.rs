@@ -37,8 +37,8 @@ mod map;
 mod taker;
 
 pub use layout::{
-    Arena, DROP, FRAME_BYTES, FRAME_WORDS, FRAMES, FRAMES_AT, FrameHeader, Header, MAGIC, NODES,
-    NODES_AT, STOP, STRANDS, STRANDS_AT, TOTAL_BYTES, VERSION,
+    Arena, DROP, FRAME_BYTES, FRAME_WORDS, FRAMES, FRAMES_AT, FrameHeader, Header, LATER, MAGIC,
+    NODES, NODES_AT, STOP, STRANDS, STRANDS_AT, TOTAL_BYTES, VERSION,
 };
 #[cfg(feature = "std")]
 pub use map::{FEW, MANY, Setup, Shared};

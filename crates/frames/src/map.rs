@@ -21,7 +21,7 @@ pub const MANY: u32 = 2048;
 pub struct Setup {
     /// How many frames may wait for the taker before the program does.
     pub budget: u32,
-    /// [`crate::DROP`] and [`crate::STOP`].
+    /// [`crate::DROP`], [`crate::STOP`] and [`crate::LATER`].
     pub flags: u32,
 }
 

@@ -38,7 +38,8 @@ unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
 }
 
-/// Registers a handler, instead of an earlier one. True if it will be told, false if there is no Deadheat in this program.
+/// Registers a handler, instead of an earlier one. True if it will be told, false if there is no Deadheat in this program, or one that
+/// only records.
 ///
 /// It runs in the thread that found the bug, or, in a program that is checked from outside, in a thread of Deadheat's.
 pub fn on_finding(handler: impl Fn(&Finding) + Send + Sync + 'static) -> bool {

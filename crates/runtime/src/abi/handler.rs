@@ -7,6 +7,7 @@
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
+use deadheat_frames::LATER;
 use std_alloc::vec::Vec;
 
 use crate::abi::{reports, tls};
@@ -48,7 +49,8 @@ pub unsafe extern "C" fn __deadheat_on_finding(
     handler: Option<Handler>,
     data: *mut c_void,
 ) -> c_int {
-    let known = handler.is_some();
+    let later = record::arena().is_some_and(|arena| arena.header().flags & LATER != 0);
+    let known = handler.is_some() && !later;
     HANDLER.store(0, Ordering::SeqCst);
     DATA.store(data, Ordering::SeqCst);
     HANDLER.store(handler.map_or(0, |f| f as usize), Ordering::SeqCst);
