@@ -8,7 +8,7 @@ use std_alloc::vec::Vec;
 
 #[cfg(feature = "export")]
 use crate::abi::handler;
-use crate::history::{Record, Touch};
+use crate::history::{Record, SlotHistory, Touch};
 use crate::intern::StackId;
 use crate::json::Json;
 use crate::locks::Mode;
@@ -20,6 +20,7 @@ use crate::strand::Strand;
 use crate::sync::{Locked, SpinLock};
 use crate::syncvar::SyncId;
 use crate::threads::{Sort, ThreadId};
+use crate::told_pairs::ToldPairs;
 
 /// Different findings that are kept; a program with more has one bug in many places.
 const MOST: usize = 10_000;
@@ -47,6 +48,7 @@ fn again(out: &mut Json, seen: &Seen) {
 /// All findings so far.
 pub struct Findings {
     seen: Locked<HashTable<Seen>>,
+    pub told: ToldPairs,
     /// In unit tests races are kept here instead of being told.
     #[cfg(test)]
     pub observed: Locked<Vec<Observed>>,
@@ -69,6 +71,7 @@ impl Findings {
     pub const fn new() -> Self {
         Findings {
             seen: Locked::new(HashTable::new()),
+            told: ToldPairs::new(),
             #[cfg(test)]
             observed: Locked::new(Vec::new()),
         }
@@ -151,6 +154,7 @@ impl Findings {
 
     /// Calls `f` for each lock that is held over a fork.
     pub fn each_lock(&self, f: &dyn Fn(&SpinLock)) {
+        self.told.each_lock(f);
         f(self.seen.spin());
     }
 
@@ -160,7 +164,10 @@ impl Findings {
     /// No other thread may exist.
     pub unsafe fn after_fork(&self) {
         // SAFETY: by the contract.
-        unsafe { self.seen.force_unlock() };
+        unsafe {
+            self.told.after_fork();
+            self.seen.force_unlock();
+        }
         for seen in self.seen.lock().iter_mut() {
             (seen.count, seen.told) = (0, 0);
         }
@@ -300,11 +307,39 @@ pub fn lock_keys(rt: &Runtime, out: &mut Json, id: SyncId) {
 /// `new`, made by `s` just now in the cell at `addr`, races with `old`.
 pub fn race(rt: &Runtime, s: &mut Strand, addr: usize, new: Entry, old: Entry) {
     let history = rt.histories.of(old.slot());
+    if seen_again(rt, addr, new, old, history) {
+        return;
+    }
     history.each_access(old, &mut |old, older| {
         if old.mask() & new.mask() != 0 {
             race_of_two(rt, s, addr, new, old, older);
         }
     });
+}
+
+/// Counts the race if one of the same places was told before; false if that is not known.
+fn seen_again(rt: &Runtime, addr: usize, new: Entry, old: Entry, history: &SlotHistory) -> bool {
+    let known = || {
+        let older = history.site_of_one(old.seq())?;
+        let newer = rt.histories.of(new.slot()).site_of_one(new.seq())?;
+        rt.findings.told.key(older, newer)
+    };
+    // Unit tests want to see each.
+    let key = if cfg!(test) { None } else { known() };
+    if let Some(key) = key
+        && !is_exempt(rt, addr, new, old)
+    {
+        // It is not new.
+        let _ = rt.findings.count(rt, key);
+    }
+    key.is_some()
+}
+
+/// Has the program declared races of the bytes that both touch to be harmless?
+fn is_exempt(rt: &Runtime, addr: usize, new: Entry, old: Entry) -> bool {
+    let bytes = new.mask() & old.mask();
+    let first = addr + bytes.trailing_zeros() as usize % 8;
+    rt.exempt.touches(first, bytes.count_ones() as usize)
 }
 
 fn race_of_two(
@@ -315,9 +350,7 @@ fn race_of_two(
     old: Entry,
     older: Option<Record>,
 ) {
-    let byte = addr + (new.mask() & old.mask()).trailing_zeros() as usize % 8;
-    let bytes = (new.mask() & old.mask()).count_ones() as usize;
-    if !rt.options.races.on() || rt.exempt.touches(byte, bytes) {
+    if !rt.options.races.on() || is_exempt(rt, addr, new, old) {
         return;
     }
     let history = rt.histories.of(old.slot());
@@ -341,23 +374,22 @@ fn race_of_two(
     let kind = if freed { "use-after-free" } else { "data-race" };
     let [one, other] = [new_stack, old_stack].map(|stack| rt.stacks.signature(stack));
     let old_thread = history.owner(old.seq());
-    report(
-        rt,
-        s,
-        kind,
-        key(&[freed as u64, one.min(other), one.max(other)]),
-        |out, threads| {
-            let new_thread = rt.histories.of(new.slot()).owner(new.seq());
-            threads.extend([new_thread, old_thread]);
-            out.key("accesses").open(b'[');
-            access(rt, out, addr, new, new_thread, newer, new_stack);
-            access(rt, out, addr, old, old_thread, older, old_stack);
-            out.close(b']');
-            let byte = addr + (new.mask() & old.mask()).trailing_zeros() as usize % 8;
-            memory(rt, out, threads, byte);
-            timeline(rt, out, [(new, new_thread), (old, old_thread)]);
-        },
-    );
+    let key = key(&[freed as u64, one.min(other), one.max(other)]);
+    report(rt, s, kind, key, |out, threads| {
+        let new_thread = rt.histories.of(new.slot()).owner(new.seq());
+        threads.extend([new_thread, old_thread]);
+        out.key("accesses").open(b'[');
+        access(rt, out, addr, new, new_thread, newer, new_stack);
+        access(rt, out, addr, old, old_thread, older, old_stack);
+        out.close(b']');
+        let byte = addr + (new.mask() & old.mask()).trailing_zeros() as usize % 8;
+        memory(rt, out, threads, byte);
+        timeline(rt, out, [(new, new_thread), (old, old_thread)]);
+    });
+    // Not before: whoever finds it there only counts.
+    if let (Some(older), Some(newer)) = (older, newer) {
+        rt.findings.told.note(older.site(), newer.site(), key);
+    }
 }
 
 fn access(

@@ -44,6 +44,15 @@ pub struct Record {
     pub locks: LockSetId,
 }
 
+impl Record {
+    pub fn site(&self) -> Site {
+        Site {
+            place: self.place,
+            caller: self.caller,
+        }
+    }
+}
+
 /// What numbers of one place have in common.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
@@ -300,6 +309,12 @@ impl SlotHistory {
     /// What `seq` stands for; none if it was given up.
     pub fn record(&self, seq: u64) -> Option<Record> {
         self.kept.lock().record(seq)
+    }
+
+    /// Where the access was made that `seq` stands for; none if it stands for two, or was given up.
+    pub fn site_of_one(&self, seq: u64) -> Option<Site> {
+        let site = self.kept.lock().site(seq)?;
+        site.place.two(seq).is_none().then_some(site)
     }
 
     /// A number that stands for two is about to be used.

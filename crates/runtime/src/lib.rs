@@ -57,6 +57,7 @@ pub mod syncvar;
 pub mod sys;
 pub mod threads;
 pub mod timeline;
+mod told_pairs;
 
 #[cfg(test)]
 mod exact;

@@ -147,6 +147,7 @@ fn histories(rt: &Runtime, named: &mut Named) {
 
 /// Lets go of all that is not named, when nobody can hold such a thing any more.
 pub fn sweep(rt: &Runtime, mut named: Named) {
+    rt.findings.told.forget();
     rt.lock_sets.sweep(&mut named.sets);
     let Named { stacks, syncs, .. } = &mut named;
     rt.lock_sets.each(|held| {

@@ -19,7 +19,6 @@ use crate::pages::{self, AtWork};
 use crate::record::{self, Recorder};
 use crate::runtime::Runtime;
 use crate::signal_state::{Kept, Mark, Running};
-use crate::syncvar::SyncVar;
 use crate::sys;
 use crate::threads::ThreadId;
 
@@ -27,10 +26,12 @@ mod holding;
 mod lock_steps;
 mod roots;
 pub(crate) mod sites;
+mod vars;
 
 use self::holding::Latest;
 use self::lock_steps::LockSteps;
 use self::sites::Sites;
+use self::vars::Vars;
 
 /// Bits of [`Strand::pending`].
 pub const PENDING_SIGNAL: u32 = 1;
@@ -43,8 +44,6 @@ pub const HELD: usize = 16;
 /// How many lists a step can know to have read, and which bits of a list's word tell its place among them.
 pub const READ_LISTS: usize = 32;
 pub const READ_LISTS_SHIFT: u32 = 14;
-
-const VARS: usize = 256;
 
 /// What one thread has done so far.
 #[repr(C, align(64))]
@@ -132,7 +131,7 @@ pub struct Strand {
     pub floor: Floor,
     /// What the access under way races with.
     pub races: Races,
-    vars: [Option<&'static SyncVar>; VARS],
+    vars: Vars,
     lock_steps: LockSteps,
     latest: Latest,
     /// The signal that arrived inside the runtime, if `pending` says so.
@@ -227,7 +226,7 @@ impl Strand {
             lately: Lately::new(),
             floor: Floor::new(),
             races: Races::NONE,
-            vars: [None; VARS],
+            vars: Vars::new(),
             lock_steps: LockSteps::nobodys(),
             latest: Latest::NONE,
             kept: Kept::none(),

@@ -7,8 +7,8 @@ use crate::runtime::Runtime;
 use crate::syncvar::{SyncId, SyncVar};
 use crate::sys;
 
+use super::Strand;
 use super::lock_steps::LockStep;
-use super::{Strand, VARS};
 
 /// How many locks are remembered that were taken last.
 const LATEST: usize = 8;
@@ -92,12 +92,11 @@ impl Strand {
     /// The synchronization object at `addr`, from this strand's cache. One that was removed has another address.
     #[inline]
     pub fn cached_var(&mut self, addr: usize) -> Option<&'static SyncVar> {
-        let var = self.vars[var_index(addr)]?;
-        (var.addr() == addr).then_some(var)
+        self.vars.find(addr)
     }
 
     pub fn cache_var(&mut self, addr: usize, var: &'static SyncVar) {
-        self.vars[var_index(addr)] = Some(var);
+        self.vars.note(addr, var);
     }
 
     /// Notes a synchronization for timelines.
@@ -129,9 +128,4 @@ impl Strand {
             });
         }
     }
-}
-
-fn var_index(addr: usize) -> usize {
-    // Two words in a cell are often used in turns.
-    (addr >> 2 ^ addr >> 10) % VARS
 }

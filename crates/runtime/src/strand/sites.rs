@@ -136,9 +136,9 @@ impl Sites {
         }
     }
 
-    /// Must [`Self::drop_old`] be called when `last` follows `before` as the last one made?
+    /// Must [`Self::drop_old`] be called when the one after `last` is the next that is made after `before`?
     pub fn ages(&self, before: SiteId, last: SiteId) -> bool {
-        last.0 / AGE != before.0 / AGE
+        last.next().0 / AGE != before.0 / AGE
     }
 
     /// Forgets those that must not be used any more before it is called again.
