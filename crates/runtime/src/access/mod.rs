@@ -247,7 +247,7 @@ unsafe fn settle_in_list(
 #[inline(always)]
 unsafe fn worth_a_look(s: &Strand, cell: *const Cell, need: u64) -> bool {
     // SAFETY: by the contract.
-    s.lately.has(cell, s.step_base, need) || unsafe { !cell::has_own_list(cell) }
+    s.lately.has(cell, s.step_base, need) || unsafe { cell::own_list(cell).is_none() }
 }
 
 /// What is left of [`unsettled`] when the cell had a list, the number of the access is known, and the strand says that it is at work
@@ -261,11 +261,19 @@ pub unsafe fn in_list(rt: &Runtime, s: &mut Strand, access: InCell, stamp: u64) 
     } = access;
     // SAFETY: by the contract.
     let done = unsafe {
-        worth_a_look(s, cell, need) && been(s, cell, need)
-            || match Shadow::owners(addr, cell).right(addr, s.owner_name) {
-                Some(right) if cell::has_list(cell) => settle_in_list(s, cell, right, need, stamp),
-                _ => false,
+        let right = Shadow::owners(addr, cell).right(addr, s.owner_name);
+        match (right, cell::own_list(cell)) {
+            (Some(_), Some(first)) if !s.lately.has(cell, s.step_base, need) => {
+                let done = cell::settle_own_list(cell, first, &s.step(), stamp | need);
+                if done {
+                    s.lately.note(cell, s.step_base, need);
+                }
+                done
             }
+            _ if been(s, cell, need) => true,
+            (Some(right), _) if cell::has_list(cell) => settle_in_list(s, cell, right, need, stamp),
+            _ => false,
+        }
     };
     s.at_work.end();
     if s.signals_wait() {

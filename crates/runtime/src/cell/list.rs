@@ -25,6 +25,9 @@ pub struct List {
     entries: [AtomicU64; 0],
 }
 
+/// A list's address is a multiple of so many bits.
+pub const LIST_UNIT: u32 = 4;
+
 const SMALLEST: usize = 32;
 const CLASSES: usize = 16;
 const HEADER: usize = size_of::<List>();
@@ -52,12 +55,12 @@ const fn capacity(class: usize) -> usize {
 #[inline(always)]
 pub unsafe fn named_by<'a>(word: u64) -> &'a List {
     // SAFETY: list memory is never unmapped.
-    unsafe { &*((word >> SEQ_SHIFT << 4) as *const List) }
+    unsafe { &*((word >> SEQ_SHIFT << LIST_UNIT) as *const List) }
 }
 
 #[inline(always)]
 pub fn word_of(list: &List) -> u64 {
-    (list as *const List as u64) >> 4 << SEQ_SHIFT | LIST
+    (list as *const List as u64) >> LIST_UNIT << SEQ_SHIFT | LIST
 }
 
 impl List {

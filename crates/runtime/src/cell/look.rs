@@ -186,18 +186,19 @@ pub unsafe fn has_list(cell: *const Cell) -> bool {
     first & LIST != 0 && !table::named_by(first)
 }
 
-/// Does the cell name a list of its own?
+/// The cell's first word, if it names a list of its own and nobody has locked it.
 ///
 /// # Safety
 /// `cell` must be a cell of the shadow.
 #[inline(always)]
-pub unsafe fn has_own_list(cell: *const Cell) -> bool {
+pub unsafe fn own_list(cell: *const Cell) -> Option<u64> {
     // SAFETY: by the contract.
     let first = unsafe { (*cell).first.load(Ordering::Relaxed) };
     // SAFETY: the word names a list, whose memory stays one.
-    first & LIST != 0
+    let own = first & (LIST | LOCK) == LIST
         && !table::named_by(first)
-        && unsafe { list::named_by(first) }.sort() == Sort::Own
+        && unsafe { list::named_by(first) }.sort() == Sort::Own;
+    own.then_some(first)
 }
 
 /// Does the cell name a table?

@@ -21,12 +21,13 @@ use deadheat_detect::entry::{self, Entry, LIST, LOCK, MASK};
 pub use self::both::{join_own, settle_both};
 pub use self::forget::{drop_moot, forget, replace_own, unlock_after_fork};
 pub use self::lately::Lately;
+pub use self::list::LIST_UNIT;
 use self::list::Sort;
 use self::own::{record_in_own, settle_in_own};
 
 pub use self::look::{
-    Been, already_recorded, each_entry, each_entry_at_least, has_list, has_more, has_own_list,
-    has_table, is_empty, says, touched_run, used_run, words,
+    Been, already_recorded, each_entry, each_entry_at_least, has_list, has_more, has_table,
+    is_empty, own_list, says, touched_run, used_run, words,
 };
 pub use self::memo::{Memo, Words};
 pub use self::quick::{Change, Rest, Sweep, settle_own, settle_run, settle_shared};
@@ -424,6 +425,28 @@ fn record_in_common<const ROOM: usize>(
             races.count,
         ),
     );
+}
+
+/// Makes the change in the list of the cell's own that `first`, its first word, names, if that is simple; false if not, with nothing
+/// changed. The strand may have been here, too: then nothing is to be changed.
+///
+/// # Safety
+/// As for [`settle_listed`], by whichever right: such a cell is locked by its page's owner, too.
+#[inline(always)]
+pub unsafe fn settle_own_list(cell: *const Cell, first: u64, step: &Step, new: u64) -> bool {
+    // SAFETY: by the contract.
+    let cell = unsafe { &*cell };
+    if !try_lock(cell, first) {
+        return false;
+    }
+    // SAFETY: the word names a list.
+    let list = unsafe { list::named_by(first) };
+    // Until the cell was locked, it may have become another one.
+    if list.sort() == Sort::Own && settle_in_own(cell, list, step, Entry(new)) {
+        return true;
+    }
+    cell.first.store(first, Ordering::Release);
+    false
 }
 
 /// Makes the change that the memo knows, if it knows one for what the cell remembers and this access: the first word then. If

@@ -2,15 +2,30 @@
 
 use core::sync::atomic::Ordering;
 
-use deadheat_detect::entry::{self, Entry, MASK, WHAT};
+use deadheat_detect::entry::{self, Entry, MASK, Op, SLOT_SHIFT, WHAT, WRITE};
 
-use super::{Cell, Fate, Races, Right, SHORT, Step, Words, judge, list, merged, pair, table};
+use super::{Cell, Fate, Races, Right, Step, Words, judge, list, merged, pair, table};
+
+/// Longer lists are changed by [`record_in_own`].
+const MOST_SETTLED: usize = 14;
+/// So many numbers of a strand go by before it looks for what can be forgotten in a list that does not grow.
+const NOW_AND_THEN: u64 = 8;
+
+/// What an access finds in an own list.
+enum Found {
+    /// The step has been here.
+    Been,
+    /// It races, or must be joined with an entry of its own number.
+    More,
+    /// It can take the place of these.
+    Replaces(u32),
+}
 
 /// What [`record_in_own`] does if the list is short, nothing races, and no entry of the same number has other bytes; false if not, with
 /// nothing changed. The cell is locked, and unlocked only if that was done.
 ///
-/// Mostly an earlier access of the same strand is all that goes, and the new one takes its place. What every strand knows is only
-/// looked for when the list would grow, and now and then.
+/// Mostly an earlier access of the same strand is all that goes, and the new one takes its place. What else can be forgotten is
+/// only looked for when the list would grow, and now and then.
 #[inline(always)]
 pub(super) fn settle_in_own(
     cell: &Cell,
@@ -19,32 +34,23 @@ pub(super) fn settle_in_own(
     new: Entry,
 ) -> bool {
     let len = list.len();
-    if len > SHORT {
+    if len > MOST_SETTLED {
         return false;
     }
-    let mut gone = 0u32;
-    for i in 0..len {
-        let old = list.item(i).load(Ordering::Relaxed);
-        if old.wrapping_sub(step.base) < step.span {
-            if entry::same_step_covers(old, step.base, step.span, new.0 & WHAT) {
-                cell.first.store(list::word_of(list), Ordering::Release);
-                return true;
-            }
-            if old ^ new.0 <= MASK {
-                return false;
-            }
+    let found = match new.op() {
+        Op::Read => find_for_read(list, len, step, new),
+        Op::Write => find_for_write(list, len, step, new),
+    };
+    let mut gone = match found {
+        Found::Been => {
+            cell.first.store(list::word_of(list), Ordering::Release);
+            return true;
         }
-        if step.clock.covers_word(old) {
-            gone |= u32::from(old & !new.0 & WHAT == 0) << i;
-        } else if entry::races(Entry(old), new, false) {
-            return false;
-        }
-    }
+        Found::More => return false,
+        Found::Replaces(gone) => gone,
+    };
     if gone == 0 || new.seq().is_multiple_of(NOW_AND_THEN) {
-        for i in 0..len {
-            let old = list.item(i).load(Ordering::Relaxed);
-            gone |= u32::from(step.floor.covers_word(old)) << i;
-        }
+        gone |= find_needless(list, len, step, new);
     }
     if gone.is_power_of_two() && len > 2 {
         list.item(gone.trailing_zeros() as usize)
@@ -54,20 +60,85 @@ pub(super) fn settle_in_own(
         cell.first.store(first, Ordering::Release);
         return true;
     }
-    let mut kept = 0;
+    leave_without(cell, list, gone, step, new.0);
+    true
+}
+
+/// The step's own entry makes this access needless, or is of the same number, which is not for here.
+#[inline(always)]
+fn of_this_step(old: u64, step: &Step, new: Entry) -> Option<Found> {
+    if old.wrapping_sub(step.base) >= step.span {
+        return None;
+    }
+    if entry::same_step_covers(old, step.base, step.span, new.0 & WHAT) {
+        return Some(Found::Been);
+    }
+    (old ^ new.0 <= MASK).then_some(Found::More)
+}
+
+/// A read: only the writes of others matter, and the strand's own accesses.
+#[inline(always)]
+fn find_for_read(list: &list::List, len: usize, step: &Step, new: Entry) -> Found {
+    let mut gone = 0;
     for i in 0..len {
+        let old = list.item(i).load(Ordering::Relaxed);
+        if (old ^ new.0) >> SLOT_SHIFT == 0 {
+            if let Some(found) = of_this_step(old, step, new) {
+                return found;
+            }
+            gone |= u32::from(old & !new.0 & WHAT == 0) << i;
+        } else if old & WRITE != 0
+            && entry::races(Entry(old), new, false)
+            && !step.clock.covers_word(old)
+        {
+            return Found::More;
+        }
+    }
+    Found::Replaces(gone)
+}
+
+#[inline(always)]
+fn find_for_write(list: &list::List, len: usize, step: &Step, new: Entry) -> Found {
+    let mut gone = 0;
+    for i in 0..len {
+        let old = list.item(i).load(Ordering::Relaxed);
+        if let Some(found) = of_this_step(old, step, new) {
+            return found;
+        }
+        if step.clock.covers_word(old) {
+            gone |= u32::from(old & !new.0 & WHAT == 0) << i;
+        } else if entry::races(Entry(old), new, false) {
+            return Found::More;
+        }
+    }
+    Found::Replaces(gone)
+}
+
+/// The entries that are not needed beside the access: it subsumes them, or every strand knows them.
+#[inline(never)]
+fn find_needless(list: &list::List, len: usize, step: &Step, new: Entry) -> u32 {
+    let mut gone = 0;
+    for i in 0..len {
+        let old = list.item(i).load(Ordering::Relaxed);
+        let subsumed = old & !new.0 & WHAT == 0 && step.clock.covers_word(old);
+        gone |= u32::from(subsumed || step.floor.covers_word(old)) << i;
+    }
+    gone
+}
+
+/// Takes these entries out of the list, and leaves the rest and `last` in the cell. Unlocks it.
+#[inline(never)]
+fn leave_without(cell: &Cell, list: &'static list::List, gone: u32, step: &Step, last: u64) {
+    let mut kept = 0;
+    for i in 0..list.len() {
         if gone >> i & 1 == 0 {
             let old = list.item(i).load(Ordering::Relaxed);
             list.item(kept).store(old, Ordering::Relaxed);
             kept += 1;
         }
     }
-    leave(cell, list, kept, step, new.0);
-    true
+    leave(cell, list, kept, step, last);
 }
-
-/// So many numbers of a strand go by before it looks for what every strand knows in a list that does not grow.
-const NOW_AND_THEN: u64 = 16;
 
 /// The cell is locked and its list its own: changed in place.
 pub(super) fn record_in_own(
@@ -115,7 +186,9 @@ fn leave(cell: &Cell, list: &'static list::List, kept: usize, step: &Step, last:
             },
         );
     }
-    let wanted = kept == list.len() && table::is_worth_it(kept + 1);
+    // A list that a table cannot say is seldom one that a table can say of one more.
+    let grows = kept == list.len();
+    let wanted = grows && table::is_worth_it(kept + 1) && (kept == 2 || !list.has_room(kept));
     list.set_len(kept);
     let table = match wanted {
         true => try_table(list, last, step),
