@@ -30,6 +30,7 @@ pub use self::look::{
     is_empty, own_list, says, touched_run, used_run, words,
 };
 pub use self::memo::{Memo, Words};
+use self::quick::left_by;
 pub use self::quick::{Change, Rest, Sweep, settle_own, settle_run, settle_shared};
 pub use self::table::{
     ADDRESS_UNIT, PART_SHIFT, SOLE, TABLE, VERSION_SHIFT, expect as expect_table, settle_table,
@@ -178,38 +179,32 @@ pub unsafe fn record(
     let a = judge(Entry(first), step, new, whole, races);
     let b = judge(Entry(second), step, new, whole, races);
     let after = match (a, b) {
-        (Fate::Gone, Fate::Gone) => Words {
+        (0, 0) => Words {
             first: whole.0,
             second: 0,
         },
-        (Fate::Gone, Fate::Stays) => pair(whole.0, second),
-        (Fate::Stays, Fate::Gone) => pair(whole.0, first),
-        (Fate::Stays, Fate::Stays) => to_list(memo, step, Words { first, second }, new.0),
+        (0, old) | (old, 0) => pair(whole.0, old),
+        _ => to_list(memo, step, Words { first, second }, &[a, b, new.0]),
     };
     cell.set(right, second, after);
 }
 
-/// What becomes of an old entry beside a new one.
-#[must_use]
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    Gone,
-    Stays,
-}
-
-/// `new` is the access; `whole` is what will be remembered of it, together with earlier ones of the same number.
+/// What is left of an old entry beside a new one; 0 if nothing. `new` is the access; `whole` is what will be remembered of it,
+/// together with earlier ones of the same number.
 #[inline(always)]
-fn judge(old: Entry, step: &Step, new: Entry, whole: Entry, races: &mut Races) -> Fate {
-    let mut covered = step.covers(old);
-    if entry::races(old, new, covered) {
+fn judge(old: Entry, step: &Step, new: Entry, whole: Entry, races: &mut Races) -> u64 {
+    let covered = step.covers(old);
+    // If a race is told, the newer access stands for both from here on, if it touches as much.
+    let told = entry::races(old, new, covered);
+    if told {
         races.add(old, new);
-        // The race is told; from here on the newer access stands for both, if it touches as much.
-        covered = true;
     }
-    if entry::subsumes(whole, old, covered) || step.floor.covers_word(old.0) {
-        Fate::Gone
+    if entry::subsumes(whole, old, covered || told) || step.floor.covers_word(old.0) {
+        0
+    } else if covered {
+        left_by(old.0, whole.0)
     } else {
-        Fate::Stays
+        old.0
     }
 }
 
@@ -230,12 +225,12 @@ fn pair(new: u64, old: u64) -> Words {
 }
 
 #[inline(never)]
-fn to_list(memo: &mut Memo, step: &Step, before: Words, new: u64) -> Words {
-    if let Some(after) = memo.recall(before, new) {
-        return after;
+fn to_list(memo: &mut Memo, step: &Step, before: Words, words: &[u64; 3]) -> Words {
+    let new = words[2];
+    match memo.recall(before, new) {
+        Some(after) => after,
+        None => listed(memo, step, before, new, words),
     }
-    let words = [before.first, before.second, new];
-    listed(memo, step, before, new, &words)
 }
 
 /// A list or a table of `words`, whose last one is the newest.
@@ -530,8 +525,9 @@ fn judge_all(old: &[u64], step: &Step, new: Entry, races: &mut Races, words: &mu
     let mut count = 0;
     let last = merged(old.iter().copied(), new);
     for &word in old {
-        if judge(Entry(word), step, new, last, races) == Fate::Stays {
-            words[count] = word;
+        let left = judge(Entry(word), step, new, last, races);
+        if left != 0 {
+            words[count] = left;
             count += 1;
         }
     }

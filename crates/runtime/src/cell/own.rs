@@ -4,12 +4,15 @@ use core::sync::atomic::Ordering;
 
 use deadheat_detect::entry::{self, Entry, MASK, Op, SLOT_SHIFT, WHAT, WRITE};
 
-use super::{Cell, Fate, Races, Right, Step, Words, judge, list, merged, pair, table};
+use super::{Cell, Races, Right, Step, Words, judge, list, merged, pair, table};
 
 /// Longer lists are changed by [`record_in_own`].
 const MOST_SETTLED: usize = 14;
 /// So many numbers of a strand go by before it looks for what can be forgotten in a list that does not grow.
 const NOW_AND_THEN: u64 = 8;
+
+/// So many accesses of several strands are few.
+const FEW_TRIED: usize = 3;
 
 /// What an access finds in an own list.
 enum Found {
@@ -155,8 +158,9 @@ pub(super) fn record_in_own(
     );
     for i in 0..list.len() {
         let old = list.item(i).load(Ordering::Relaxed);
-        if judge(Entry(old), step, new, whole, races) == Fate::Stays {
-            list.item(kept).store(old, Ordering::Relaxed);
+        let left = judge(Entry(old), step, new, whole, races);
+        if left != 0 {
+            list.item(kept).store(left, Ordering::Relaxed);
             kept += 1;
         }
     }
@@ -186,9 +190,8 @@ fn leave(cell: &Cell, list: &'static list::List, kept: usize, step: &Step, last:
             },
         );
     }
-    // A list that a table cannot say is seldom one that a table can say of one more.
-    let grows = kept == list.len();
-    let wanted = grows && table::is_worth_it(kept + 1) && (kept == 2 || !list.has_room(kept));
+    let wanted =
+        kept == list.len() && table::is_worth_it(kept + 1) && is_worth_trying(list, kept, last);
     list.set_len(kept);
     let table = match wanted {
         true => try_table(list, last, step),
@@ -211,6 +214,14 @@ fn leave(cell: &Cell, list: &'static list::List, kept: usize, step: &Step, last:
             second: last,
         },
     );
+}
+
+/// What one strand did is in order, so a table can say it. For accesses of several strands one is tried while they are few, and when the
+/// list has no room: what a table cannot say of four accesses it can seldom say of one more.
+#[inline(always)]
+fn is_worth_trying(list: &list::List, len: usize, last: u64) -> bool {
+    let own = |i: usize| (list.item(i).load(Ordering::Relaxed) ^ last) >> SLOT_SHIFT == 0;
+    len <= FEW_TRIED || !list.has_room(len) || (0..len).all(own)
 }
 
 /// The word of a table of what an own list has, and of `last`, if one can say it; the list is freed.

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | an entry of the same number and kind | that entry with more bytes |
 //! | an entry that the new one subsumes, or of two that it does not, one that all strands know | the new one in its place |
+//! | an entry of another strand that it subsumes in part | the rest of that, and the new one |
 //! | two entries that are neither, one of them of the same step and kind | left to [`super::settle_both`] |
 //! | two others that are neither | left to [`super::record`] |
 //!
@@ -12,7 +13,7 @@
 
 use core::sync::atomic::Ordering;
 
-use deadheat_detect::entry::{self, Entry, LIST, LOCK, MASK, WHAT};
+use deadheat_detect::entry::{self, Entry, LIST, LOCK, MASK, SLOT_SHIFT, WHAT};
 
 use super::{Cell, Right, Step, Words, lock, pair, settle_table, table, try_lock};
 
@@ -269,10 +270,20 @@ fn outcome(before: Words, step: &Step, stamp: u64, need: u64) -> Option<Words> {
     room_for(before, new, left_by, left_by).or_else(|| outcome_above_floor(before, step, new))
 }
 
-/// What an entry leaves of another one that happened before it.
+/// What an entry leaves of another one that happened before it: nothing if it subsumes it, and of another strand's the bytes that it does not
+/// subsume. So two strands that know of each other do not leave two entries for one byte, of which nobody could say later which came
+/// first, and a table can take them. What a strand did itself is in order by its numbers, and stays as it is: it may be
+/// what makes its next access needless.
 #[inline(always)]
-fn left_by(old: u64, whole: u64) -> u64 {
-    if old & !whole & WHAT == 0 { 0 } else { old }
+pub(super) fn left_by(old: u64, whole: u64) -> u64 {
+    let less = entry::remains(Entry(old), Entry(whole), true);
+    if less.mask() == 0 {
+        0
+    } else if (old ^ whole) >> SLOT_SHIFT == 0 {
+        old
+    } else {
+        less.0
+    }
 }
 
 /// The same for one to whose other bytes the same is done right after it, or was right before. What this step has done itself is

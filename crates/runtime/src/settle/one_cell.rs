@@ -72,10 +72,35 @@ settle! {
     two_words!(becomes_read!())
 }
 
+/// What an access leaves of an older one in $word, of which something stays, by what it does not have in ecx: of another strand's the bytes go that
+/// it touches as much (`quick::left_by`). Uses rdi.
+macro_rules! leaves {
+    ($word:literal) => {
+        concat!(
+            "mov rdi, ",
+            $word,
+            "\n xor rdi, r9
+             shr rdi, {slot_shift}
+             jz 57f
+             mov edi, ecx
+             and edi, ",
+            $word,
+            "d\n test edi, {kind}
+             jnz 57f
+             mov rdi, rcx
+             or rdi, -256
+             and ",
+            $word,
+            ", rdi
+          57:\n"
+        )
+    };
+}
+
 settle! {
     /// A plain access to some bytes.
     settle_part, tested_part, unsettled,
-    two_words!(
+    two_words!(concat!(
     "mov rcx, r10
      xor rcx, r9
      cmp rcx, 255
@@ -90,8 +115,9 @@ settle! {
      test r11d, ecx
      jnz 51f
      test r10d, ecx
-     jz 52f
-     test esi, {write}
+     jz 52f\n",
+    leaves!("r10"),
+    "test esi, {write}
      jz 50f
      mov r11, r10
      mov r10, r9
@@ -101,8 +127,9 @@ settle! {
      jmp 62f
   51:
      test r10d, ecx
-     jnz 88f
-     test esi, {write}
+     jnz 88f\n",
+    leaves!("r11"),
+    "test esi, {write}
      jz 55f
      mov r10, r9
      jmp 62f
@@ -116,7 +143,10 @@ settle! {
      not ecx
      and ecx, {what}
      test r11d, ecx
-     jnz 62f
+     jz 56f\n",
+    leaves!("r11"),
+    "jmp 62f
+  56:
      xor r11d, r11d
      jmp 62f
   54:
@@ -125,12 +155,15 @@ settle! {
      not ecx
      and ecx, {what}
      test r10d, ecx
-     jnz 62f
+     jz 59f\n",
+    leaves!("r10"),
+    "jmp 62f
+  59:
      mov r10, r11
      xor r11d, r11d
      jmp 61f
   52:
      xor r11d, r11d
      mov r10, r9
-    ")
+    "))
 }
