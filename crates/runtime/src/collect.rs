@@ -25,7 +25,7 @@ use std_alloc::boxed::Box;
 use std_alloc::vec::Vec;
 
 use crate::cell;
-use crate::history::{CHUNK, CHUNK_BITS, Named, Present};
+use crate::history::{CHUNK, CHUNK_BITS, Named, Present, highest};
 use crate::marks;
 use crate::runtime::Runtime;
 use crate::shadow::Shadow;
@@ -375,7 +375,9 @@ fn name_parts(rt: &Runtime, named: &mut InUse) {
                 }
             }
         });
-        named.insert(key, Box::new(here));
+        if let Some(bits) = named.get_mut(&key) {
+            **bits = here;
+        }
         for part in below {
             let key = chunk_key(slot, part >> CHUNK_BITS);
             let bits = named.entry(key).or_insert_with(|| {
@@ -396,13 +398,13 @@ fn open_slots(
     slots: usize,
     retired: &mut Vec<Retired>,
 ) -> u64 {
+    if free.is_empty() {
+        return 0;
+    }
     let mut newest = std_alloc::vec![0; slots];
     for (&key, named) in in_use {
         let (slot, chunk) = ((key >> 48) as usize, key & ((1 << 48) - 1));
-        let top = (0..CHUNK)
-            .rev()
-            .find(|place| named[place / 64] >> (place % 64) & 1 != 0);
-        if let (Some(newest), Some(top)) = (newest.get_mut(slot), top) {
+        if let (Some(newest), Some(top)) = (newest.get_mut(slot), highest(named)) {
             *newest = (*newest).max(chunk << CHUNK_BITS | top as u64);
         }
     }

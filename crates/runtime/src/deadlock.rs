@@ -252,13 +252,13 @@ fn report(rt: &Runtime, s: &mut Strand, path: &[Link]) {
 
 /// Where `thread`, which waits now, took `lock`.
 fn taken_by(rt: &Runtime, thread: ThreadId, lock: SyncId) -> StackId {
-    let set = rt.threads.with(thread, |t| {
+    let held = rt.threads.with(thread, |t| {
         if t.strand.is_null() {
             return None;
         }
         // SAFETY: the strand lives while the registry's lock is held; its thread waits, so its lock set stands still.
         Some(unsafe { crate::sys::glimpse(&raw const (*t.strand).locks) })
     });
-    set.and_then(|set| rt.lock_sets.iter(set).find(|held| held.lock == lock))
+    held.and_then(|held| rt.lock_sets.held(held).find(|held| held.lock == lock))
         .map_or(StackId(0), |held| held.taken_at)
 }

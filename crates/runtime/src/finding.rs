@@ -427,7 +427,7 @@ fn access(
     stack(rt, out, full);
     out.key("locks").open(b'[');
     if let Some(record) = record {
-        let mut held: Vec<_> = rt.lock_sets.iter(record.locks).collect();
+        let mut held: Vec<_> = rt.lock_sets.held(record.locks).collect();
         held.reverse();
         for lock in held {
             out.open(b'{');

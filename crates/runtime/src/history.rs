@@ -19,12 +19,13 @@ use hashbrown::HashMap;
 use std_alloc::boxed::Box;
 use std_alloc::vec::Vec;
 
-pub use self::chunks::{CHUNK, CHUNK_BITS, Chunk, Named};
+pub use self::chunks::{CHUNK, CHUNK_BITS, Chunk, Named, highest};
 use self::chunks::{Chunks, name_in};
 use self::held::Change;
 pub use self::held::Notes;
 pub use self::place::{BOTH_REACH, LARGEST_SIZE, Place, SIZE_SHIFT, Touch};
-use crate::intern::{LockSetId, StackId};
+use crate::intern::StackId;
+use crate::locks::Holding;
 use crate::pages::{AtWork, Losses};
 use crate::spread::Spread;
 use crate::sync::Locked;
@@ -41,7 +42,7 @@ mod place;
 pub struct Record {
     pub place: Place,
     pub caller: StackId,
-    pub locks: LockSetId,
+    pub locks: Holding,
 }
 
 impl Record {
@@ -162,27 +163,52 @@ impl Kept {
     }
 
     /// A bit for each site that a number stands for.
-    fn named_sites(&self) -> HashMap<u64, Named, Spread> {
-        let mut named: HashMap<u64, Named, Spread> = HashMap::with_hasher(Spread);
-        // Neighbours often are of one chunk.
-        let (mut last, mut bits) = (u64::MAX, [0; CHUNK / 64]);
+    fn named_sites(&self) -> NamedSites {
+        let mut named = NamedSites::new();
         self.numbers.each(|site| {
-            if site == SiteId::NONE {
-                return;
+            if site != SiteId::NONE {
+                named.add(site);
             }
-            if site.chunk() != last {
-                if last != u64::MAX {
-                    named.insert(last, bits);
-                }
-                last = site.chunk();
-                bits = named.get(&last).copied().unwrap_or([0; CHUNK / 64]);
-            }
-            name_in(&mut bits, site.0 as u64);
         });
-        if last != u64::MAX {
-            named.insert(last, bits);
-        }
         named
+    }
+}
+
+/// Sites that are named, by chunk. Numbers in a row are of few chunks.
+struct NamedSites {
+    places: HashMap<u64, usize, Spread>,
+    chunks: Vec<Named>,
+    /// Where the chunks are that were named lately.
+    near: [(u64, usize); NEAR],
+}
+
+const NEAR: usize = 16;
+
+impl NamedSites {
+    fn new() -> Self {
+        NamedSites {
+            places: HashMap::with_hasher(Spread),
+            chunks: Vec::new(),
+            near: [(u64::MAX, 0); NEAR],
+        }
+    }
+
+    #[inline(always)]
+    fn add(&mut self, site: SiteId) {
+        let near = &mut self.near[site.chunk() as usize % NEAR];
+        if near.0 != site.chunk() {
+            let chunks = &mut self.chunks;
+            let place = *self.places.entry(site.chunk()).or_insert_with(|| {
+                chunks.push([0; CHUNK / 64]);
+                chunks.len() - 1
+            });
+            *near = (site.chunk(), place);
+        }
+        name_in(&mut self.chunks[near.1], site.0 as u64);
+    }
+
+    fn of_chunk(&self, chunk: u64) -> Option<Named> {
+        self.places.get(&chunk).map(|&place| self.chunks[place])
     }
 }
 
@@ -277,16 +303,16 @@ impl SlotHistory {
         let before = held::held_at(&kept.held, seq);
         drop(kept);
         let mut notes = Notes::after(count);
-        if before != LockSetId(0) {
+        if before != Holding::NOTHING {
             // Who was here before has ended with locks held.
-            self.note_held(&mut notes, seq, LockSetId(0), bytes);
+            self.note_held(&mut notes, seq, Holding::NOTHING, bytes);
         }
         notes
     }
 
     /// The slot's strand holds this from number `first` on.
     #[inline(always)]
-    pub fn note_held(&self, notes: &mut Notes, first: u64, held: LockSetId, bytes: &AtomicU64) {
+    pub fn note_held(&self, notes: &mut Notes, first: u64, held: Holding, bytes: &AtomicU64) {
         if !notes.add(first, held) {
             notes.add_to(&mut self.kept.lock().held, bytes, first, held);
         }
@@ -333,14 +359,24 @@ impl SlotHistory {
     /// Calls `f` with the parts of each number of a chunk that has a bit in `named` and stands for two, the highest first.
     pub fn each_two(&self, chunk: u64, named: &mut Named, mut f: impl FnMut(&mut Named, [u64; 2])) {
         let kept = self.kept.lock();
+        let Some(site_at) = kept.numbers.within(chunk) else {
+            return;
+        };
+        // Neighbours often are of one chunk of sites.
+        let (mut last, mut sites) = (u64::MAX, None);
         for word in (0..CHUNK / 64).rev() {
             // Parts are lower than what stands for them, so they may be added to those that are left.
             let mut left = named[word];
             while left != 0 {
                 let bit = left.ilog2() as usize;
                 let seq = chunk << CHUNK_BITS | (word * 64 + bit) as u64;
-                let two = kept.site(seq).and_then(|site| site.place.two(seq));
-                if let Some((first, _, second)) = two {
+                let id = site_at(word * 64 + bit).unwrap_or(SiteId::NONE);
+                if id.chunk() != last {
+                    (last, sites) = (id.chunk(), kept.sites.within(id.chunk()));
+                }
+                let site = sites.as_ref().and_then(|site| site(id.0 as usize % CHUNK));
+                let two = site.and_then(|site| site.place.two(seq));
+                if let Some((first, _, second)) = two.filter(|_| id != SiteId::NONE) {
                     f(named, [first, second]);
                 }
                 left = named[word] & ((1 << bit) - 1);
@@ -399,7 +435,7 @@ impl SlotHistory {
         let mut freed = kept.numbers.reduce(whole, named);
         let sites = kept.named_sites();
         let whole = |chunk| present.is_some_and(|present| present.has_sites(chunk));
-        freed += kept.sites.reduce(whole, |chunk| sites.get(&chunk).copied());
+        freed += kept.sites.reduce(whole, |chunk| sites.of_chunk(chunk));
         let held = held::needed(&kept.held, &kept.numbers);
         let whole = |chunk| {
             present.is_some_and(|present| chunk >= present.held.saturating_sub(1) >> CHUNK_BITS)
@@ -413,12 +449,12 @@ impl SlotHistory {
         freed
     }
 
-    /// Calls `calls` and `locks` for the call stacks and lock sets of all records that are kept, and `who` for each thread that
+    /// Calls `calls` and `locks` for the call stacks and locks of all records that are kept, and `who` for each thread that
     /// has some.
     pub fn each_kept(
         &self,
         mut calls: impl FnMut(StackId),
-        locks: impl FnMut(LockSetId),
+        locks: impl FnMut(Holding),
         mut who: impl FnMut(ThreadId),
     ) {
         let kept = self.kept.lock();

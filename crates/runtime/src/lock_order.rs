@@ -52,7 +52,8 @@ struct Edge {
 
 struct Node {
     lock: SyncId,
-    edges: Vec<Edge>,
+    /// By where they go: a lock that is held all the time has one to each other lock.
+    edges: HashTable<Edge>,
     /// Locks with an edge to this one, so that it can be taken out of the graph.
     from: Vec<SyncId>,
 }
@@ -86,23 +87,22 @@ impl Graph {
             .entry(hash(lock), |n| n.lock == lock, |n| hash(n.lock))
             .or_insert_with(|| Node {
                 lock,
-                edges: Vec::new(),
+                edges: HashTable::new(),
                 from: Vec::new(),
             })
             .into_mut()
     }
 
-    fn edges(&self, lock: SyncId) -> &[Edge] {
-        self.nodes
-            .find(hash(lock), |n| n.lock == lock)
-            .map_or(&[], |n| &n.edges)
+    fn edges(&self, lock: SyncId) -> impl Iterator<Item = &Edge> {
+        let node = self.nodes.find(hash(lock), |n| n.lock == lock);
+        node.into_iter().flat_map(|node| &node.edges)
     }
 
     /// Adds an instance; true if it can make a cycle that was not there before.
     fn add(&mut self, rt: &Runtime, from: SyncId, to: SyncId, new: Instance) -> bool {
         let full = self.edges >= MOST_EDGES;
         let node = self.node(from);
-        if let Some(edge) = node.edges.iter_mut().find(|e| e.to == to) {
+        if let Some(edge) = node.edges.find_mut(hash(to), |e| e.to == to) {
             let same = |i: &Instance| {
                 i.thread == new.thread
                     && i.gates == new.gates
@@ -134,10 +134,11 @@ impl Graph {
             rt.losses.count(Loss::LockOrder);
             return false;
         }
-        node.edges.push(Edge {
+        let edge = Edge {
             to,
             instances: std_alloc::vec![new],
-        });
+        };
+        node.edges.insert_unique(hash(to), edge, |e| hash(e.to));
         self.edges += 1;
         self.node(to).from.push(from);
         true

@@ -100,9 +100,8 @@ pub fn took(
         access::touched_before_learning(rt, s, addr);
     }
     if first {
-        let before = s.locks;
-        let new = s.took_lock(rt, id, mode, at);
-        if new && got == Got::Waiting && before.0 != 0 && rt.options.lock_order.on() {
+        let before = s.took_lock(rt, id, mode, at);
+        if before.0 != 0 && got == Got::Waiting && rt.options.lock_order.on() && s.took_it_anew() {
             lock_order::took_while_holding(rt, s, before, id, mode, at);
         }
         match mode {

@@ -1,7 +1,8 @@
 //! Which locks a strand holds, as one number, and what that number means.
 //!
 //! A set is a chain: the set before, and the lock taken last with its mode and where it was taken. Giving back a lock
-//! that is not the last one rebuilds the chain above it.
+//! that is not the last one rebuilds the chain above it. The lock that a strand took last becomes part of a set only when it takes another
+//! one: a program may have thousands of locks, and mostly holds one at a time ([`Holding`]).
 
 use std_alloc::vec::Vec;
 
@@ -22,6 +23,58 @@ pub struct HeldLock {
     pub lock: SyncId,
     pub mode: Mode,
     pub taken_at: StackId,
+}
+
+/// A lock in a word: its number, how it is held, and where it was taken. All zeroes is none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(transparent)]
+pub struct Last(u64);
+
+const LOCK_SHIFT: u32 = 32;
+const LAST_SHARED: u64 = 1 << 31;
+
+impl Last {
+    pub const NONE: Last = Last(0);
+
+    /// None if it does not fit.
+    #[inline(always)]
+    pub fn new(held: HeldLock) -> Option<Last> {
+        let shared = match held.mode {
+            Mode::Exclusive => 0,
+            Mode::Shared => LAST_SHARED,
+        };
+        let word = (held.lock.0 as u64) << LOCK_SHIFT | shared | held.taken_at.0 as u64;
+        (held.lock.0 != 0 && (held.taken_at.0 as u64) < LAST_SHARED).then_some(Last(word))
+    }
+
+    #[inline(always)]
+    pub fn get(self) -> Option<HeldLock> {
+        let mode = match self.0 & LAST_SHARED {
+            0 => Mode::Exclusive,
+            _ => Mode::Shared,
+        };
+        let held = HeldLock {
+            lock: SyncId((self.0 >> LOCK_SHIFT) as u32),
+            mode,
+            taken_at: StackId((self.0 & (LAST_SHARED - 1)) as u32),
+        };
+        (self.0 != 0).then_some(held)
+    }
+}
+
+/// What a strand holds: a set of locks, and the one that it took last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct Holding {
+    pub last: Last,
+    pub below: LockSetId,
+}
+
+impl Holding {
+    pub const NOTHING: Holding = Holding {
+        last: Last::NONE,
+        below: LockSetId(0),
+    };
 }
 
 /// All lock sets seen.
@@ -87,6 +140,12 @@ impl LockSets {
             at = below;
         }
         set
+    }
+
+    /// All locks that are held, the one taken last first.
+    pub fn held(&self, holding: Holding) -> impl Iterator<Item = HeldLock> + '_ {
+        let last = holding.last.get().into_iter();
+        last.chain(self.iter(holding.below))
     }
 
     /// The locks of a set, the one taken last first.

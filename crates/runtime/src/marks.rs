@@ -4,13 +4,14 @@
 //! |---|---|
 //! | lock sets | strands, records, orders of locks |
 //! | call stacks | strands, records, timelines, lock sets, heap blocks, objects and their names, threads, waits, orders of locks |
-//! | names of objects | objects, lock sets, timelines, waits, orders of locks |
+//! | names of objects | objects, strands, records, lock sets, timelines, waits, orders of locks |
 //! | threads | records, timelines, heap blocks, objects, waits, orders of locks |
 //!
 //! Strands are looked at first: a number goes from a strand into a table, not back. What the tables of numbers were asked
 //! for since the last time they keep themselves.
 
 use hashbrown::HashTable;
+use std_alloc::vec::Vec;
 
 use crate::intern::{LockSetId, Marks, StackId};
 use crate::runtime::Runtime;
@@ -107,13 +108,19 @@ fn strands(rt: &Runtime, named: &mut Named) {
         if t.strand.is_null() {
             return;
         }
-        let Named { stacks, sets, .. } = &mut *named;
+        let Named {
+            stacks,
+            sets,
+            syncs,
+            ..
+        } = &mut *named;
         // SAFETY: `each` holds the lock that keeps the strand and its lists where they are.
         unsafe {
             Strand::each_number(
                 t.strand,
                 |stack| rt.stacks.mark(stacks, stack),
                 |set| rt.lock_sets.mark(sets, set),
+                |lock| syncs.add(lock.0),
             );
         }
     });
@@ -122,17 +129,25 @@ fn strands(rt: &Runtime, named: &mut Named) {
 fn histories(rt: &Runtime, named: &mut Named) {
     for slot in 0..rt.threads.slots_used() {
         let history = rt.histories.of(slot as u16);
+        let mut locks = Vec::new();
         let Named {
             stacks,
             sets,
+            syncs,
             threads,
-            ..
         } = &mut *named;
         history.each_kept(
             |caller| rt.stacks.mark(stacks, caller),
-            |held| rt.lock_sets.mark(sets, held),
+            |held| {
+                rt.lock_sets.mark(sets, held.below);
+                locks.extend(held.last.get());
+            },
             |thread| threads.add(thread.0),
         );
+        for held in locks {
+            rt.stacks.mark(stacks, held.taken_at);
+            syncs.add(held.lock.0);
+        }
         for event in history.all_events() {
             named.stack(rt, event.stack);
             // A thread that was created or joined is an object here.

@@ -14,7 +14,8 @@ use crate::cell::{Lately, Memo, Races, Step};
 use crate::clock::Clock;
 use crate::floor::Floor;
 use crate::history::{CHUNK, CHUNK_BITS, Chunk, Notes, Place, Site, SiteId, SlotHistory};
-use crate::intern::{LockSetId, StackId};
+use crate::intern::StackId;
+use crate::locks::Holding;
 use crate::pages::{self, AtWork};
 use crate::record::{self, Recorder};
 use crate::runtime::Runtime;
@@ -100,7 +101,7 @@ pub struct Strand {
     /// The number at which this strand last learned something from another one.
     pub learned_at: u64,
     pub clock: Clock,
-    pub locks: LockSetId,
+    pub locks: Holding,
     /// What a release fence made available to later relaxed stores.
     pub released: Clock,
     /// What relaxed loads saw, for a later acquire fence.
@@ -207,7 +208,7 @@ impl Strand {
             notes: 0,
             learned_at: 0,
             clock: Clock::new(),
-            locks: LockSetId(0),
+            locks: Holding::NOTHING,
             released: Clock::new(),
             acquirable: Clock::new(),
             history: None,

@@ -184,7 +184,7 @@ with_caller! {
     /// The program says that no lock may be held here.
     unsafe fn __tsan_check_no_mutexes_held() -> () {
         if let Some((s, at)) = here() {
-            if let Some(held) = RT.lock_sets.iter(s.locks).next() {
+            if let Some(held) = RT.lock_sets.held(s.locks).next() {
                 let lines = [
                     Line { label: b"no lock may be held here", thread: s.thread, stack: at, lock: held.lock },
                     Line { label: b"locked here", thread: s.thread, stack: held.taken_at, lock: held.lock },

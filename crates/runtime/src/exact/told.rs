@@ -56,7 +56,7 @@ pub(super) fn fact(rt: &Runtime, record: Record, thread: ThreadId) -> Fact {
             held.mode == Mode::Exclusive,
         )
     };
-    let mut locks: Vec<(u64, bool)> = rt.lock_sets.iter(record.locks).map(lock).collect();
+    let mut locks: Vec<(u64, bool)> = rt.lock_sets.held(record.locks).map(lock).collect();
     locks.sort_unstable();
     Fact {
         pc: record.place.pc(),

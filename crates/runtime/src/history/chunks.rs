@@ -15,6 +15,12 @@ pub const CHUNK: usize = 1 << CHUNK_BITS;
 /// A bit for each number of a chunk: is it named?
 pub type Named = [u64; CHUNK / 64];
 
+/// The place of the highest bit that is set.
+pub fn highest(named: &Named) -> Option<usize> {
+    let word = named.iter().rposition(|&bits| bits != 0)?;
+    Some(word * 64 + named[word].ilog2() as usize)
+}
+
 /// Sets the bit of a number of the chunk.
 #[inline(always)]
 pub fn name_in(named: &mut Named, number: u64) {
@@ -213,6 +219,12 @@ impl<T: Copy> Chunks<T> {
         self.chunks
             .get(&(number >> CHUNK_BITS))?
             .get(number as usize % CHUNK)
+    }
+
+    /// What [`Self::get`] gives for the numbers of this chunk, by their places in it; none if it has none.
+    pub fn within(&self, index: u64) -> Option<impl Fn(usize) -> Option<T> + '_> {
+        let kept = self.chunks.get(&index)?;
+        Some(|place| kept.get(place))
     }
 
     /// Gives up the items of the chunks that need not be `whole` that have no bit in `named`: how many bytes that frees.

@@ -16,33 +16,49 @@ use hashbrown::HashMap;
 use super::chunks::{CHUNK, CHUNK_BITS, Chunks, Named, name_in};
 use super::{Chunk, SiteId};
 use crate::intern::LockSetId;
+use crate::locks::{Holding, Last};
 use crate::spread::Spread;
 use crate::sys;
 
 /// From this number on the strand holds these locks. All zeroes is none: number 0 is not used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(transparent)]
-pub struct Change(u64);
+#[repr(C)]
+pub struct Change {
+    /// The number, and the set of locks below the last one.
+    first_and_below: u64,
+    last: Last,
+}
 
 const SET_BITS: u32 = 28;
 const _: () = assert!(SEQ_MAX >> (64 - SET_BITS) == 0);
 
 impl Change {
+    const NONE: Change = Change {
+        first_and_below: 0,
+        last: Last::NONE,
+    };
+
     #[inline(always)]
-    fn new(first: u64, held: LockSetId) -> Change {
-        if held.0 >> SET_BITS != 0 {
+    fn new(first: u64, held: Holding) -> Change {
+        if held.below.0 >> SET_BITS != 0 {
             sys::die("more than 268 million sets of locks are in use at once");
         }
-        Change(first << SET_BITS | held.0 as u64)
+        Change {
+            first_and_below: first << SET_BITS | held.below.0 as u64,
+            last: held.last,
+        }
     }
 
     #[inline(always)]
     fn first(self) -> u64 {
-        self.0 >> SET_BITS
+        self.first_and_below >> SET_BITS
     }
 
-    fn held(self) -> LockSetId {
-        LockSetId(self.0 as u32 & ((1 << SET_BITS) - 1))
+    fn held(self) -> Holding {
+        Holding {
+            last: self.last,
+            below: LockSetId(self.first_and_below as u32 & ((1 << SET_BITS) - 1)),
+        }
     }
 
     fn is_at_most(self, seq: u64) -> bool {
@@ -64,14 +80,14 @@ impl Notes {
     pub const fn after(count: u64) -> Notes {
         Notes {
             count,
-            last: Change(0),
+            last: Change::NONE,
             chunk: core::ptr::null_mut(),
         }
     }
 
     /// From number `first` on it holds this; false if that needs another chunk.
     #[inline(always)]
-    pub fn add(&mut self, first: u64, held: LockSetId) -> bool {
+    pub fn add(&mut self, first: u64, held: Holding) -> bool {
         let change = Change::new(first, held);
         if self.last.first() != first {
             if self.chunk.is_null() || self.count.is_multiple_of(CHUNK as u64) {
@@ -92,7 +108,7 @@ impl Notes {
         changes: &mut Chunks<Change>,
         bytes: &AtomicU64,
         first: u64,
-        held: LockSetId,
+        held: Holding,
     ) {
         self.chunk = changes.whole(self.count >> CHUNK_BITS, bytes);
         if self.chunk.is_null() {
@@ -106,15 +122,15 @@ impl Notes {
 }
 
 /// What was held with this number.
-pub fn held_at(changes: &Chunks<Change>, seq: u64) -> LockSetId {
+pub fn held_at(changes: &Chunks<Change>, seq: u64) -> Holding {
     changes
         .last_that(|change| change.is_at_most(seq))
-        .map_or(LockSetId(0), Change::held)
+        .map_or(Holding::NOTHING, Change::held)
 }
 
-/// Calls `f` for each set of locks that is written down.
-pub fn each_held(changes: &Chunks<Change>, mut f: impl FnMut(LockSetId)) {
-    let mut last = LockSetId(0);
+/// Calls `f` for all that is written down.
+pub fn each_held(changes: &Chunks<Change>, mut f: impl FnMut(Holding)) {
+    let mut last = Holding::NOTHING;
     changes.each(|change| {
         if change.held() != last {
             last = change.held();
@@ -151,11 +167,26 @@ pub fn needed(changes: &Chunks<Change>, numbers: &Chunks<SiteId>) -> HashMap<u64
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::intern::StackId;
+    use crate::locks::{HeldLock, Mode};
+    use crate::syncvar::SyncId;
 
     static BYTES: AtomicU64 = AtomicU64::new(0);
 
+    fn holding(n: u32) -> Holding {
+        let last = HeldLock {
+            lock: SyncId(n % 5),
+            mode: Mode::Shared,
+            taken_at: StackId(n % 3),
+        };
+        Holding {
+            last: Last::new(last).unwrap_or_default(),
+            below: LockSetId(n),
+        }
+    }
+
     fn add(changes: &mut Chunks<Change>, notes: &mut Notes, first: u64, held: u32) {
-        let held = LockSetId(held);
+        let held = holding(held);
         if !notes.add(first, held) {
             notes.add_to(changes, &BYTES, first, held);
         }
@@ -187,7 +218,11 @@ mod tests {
         let mut kept = std_alloc::vec![true; naive.len()];
         for round in 0..4 {
             for (seq, &held) in naive.iter().enumerate().filter(|&(seq, _)| kept[seq]) {
-                assert_eq!(held_at(&changes, seq as u64).0, held, "{seq} in {round}");
+                assert_eq!(
+                    held_at(&changes, seq as u64),
+                    holding(held),
+                    "{seq} in {round}"
+                );
             }
             kept.iter_mut().for_each(|kept| *kept &= next(20) == 0);
             let named = |chunk: u64| {

@@ -143,7 +143,7 @@ unsafe extern "C" fn thread_end(round: *mut c_void) {
 
 /// Locks that the thread still holds at its end: who gets a robust one after it knows what it did.
 fn release_held(s: &mut Strand) {
-    let held: Vec<_> = RT.lock_sets.iter(s.locks).collect();
+    let held: Vec<_> = RT.lock_sets.held(s.locks).collect();
     for held in held {
         let Some((addr, _, _)) = RT.syncs.describe(held.lock) else {
             continue;

@@ -2,7 +2,7 @@
 
 use crate::history::SyncEvent;
 use crate::intern::{LockSetId, StackId};
-use crate::locks::{HeldLock, Mode};
+use crate::locks::{HeldLock, Holding, Last, Mode};
 use crate::runtime::Runtime;
 use crate::syncvar::{SyncId, SyncVar};
 use crate::sys;
@@ -13,22 +13,22 @@ use super::lock_steps::LockStep;
 /// How many locks are remembered that were taken last.
 const LATEST: usize = 8;
 
-/// The locks taken last that are still held, each with the set that was held before: who gives back the last one
-/// has that set again. All sets in it are part of the one that is held now.
+/// The locks taken last that are still held, each with what was held before: who gives back the last one
+/// has that again. All of it is part of what is held now.
 #[derive(Clone, Copy)]
 pub(super) struct Latest {
-    taken: [(SyncId, LockSetId); LATEST],
+    taken: [(SyncId, Holding); LATEST],
     count: usize,
 }
 
 impl Latest {
     pub(super) const NONE: Latest = Latest {
-        taken: [(SyncId(0), LockSetId(0)); LATEST],
+        taken: [(SyncId(0), Holding::NOTHING); LATEST],
         count: 0,
     };
 
     #[inline(always)]
-    fn push(&mut self, lock: SyncId, before: LockSetId) {
+    fn push(&mut self, lock: SyncId, before: Holding) {
         // Deeper ones are looked up.
         if self.count == LATEST {
             self.taken.copy_within(1.., 0);
@@ -38,9 +38,9 @@ impl Latest {
         self.count += 1;
     }
 
-    /// The set without `lock`, if that was the last one taken. If not, the sets before are of no use any more.
+    /// What is held without `lock`, if that was the last one taken. If not, what was before is of no use any more.
     #[inline(always)]
-    fn pop(&mut self, lock: SyncId) -> Option<LockSetId> {
+    fn pop(&mut self, lock: SyncId) -> Option<Holding> {
         let (last, before) = self.taken[self.count.checked_sub(1)?];
         if last != lock {
             self.count = 0;
@@ -52,39 +52,78 @@ impl Latest {
 }
 
 impl Strand {
-    /// The strand holds one more lock; true if it may not have taken this one, here and with these others, before.
+    /// The strand holds one more lock, and held these before.
     #[inline]
-    pub fn took_lock(&mut self, rt: &Runtime, lock: SyncId, mode: Mode, taken_at: StackId) -> bool {
-        let step = LockStep {
-            set: self.locks,
+    pub fn took_lock(
+        &mut self,
+        rt: &Runtime,
+        lock: SyncId,
+        mode: Mode,
+        taken_at: StackId,
+    ) -> LockSetId {
+        let held = HeldLock {
             lock,
+            mode,
             taken_at,
-            shared: mode == Mode::Shared,
         };
+        let below = self.lock_set(rt);
         self.latest.push(lock, self.locks);
-        if let Some(with) = self.lock_steps.find(&step) {
-            self.locks = with;
-            self.note_locks(rt);
-            return false;
-        }
-        self.locks = rt.lock_sets.with(
-            self.locks,
-            HeldLock {
-                lock,
-                mode,
-                taken_at,
+        self.locks = match Last::new(held) {
+            Some(last) => Holding { last, below },
+            None => Holding {
+                last: Last::NONE,
+                below: rt.lock_sets.with(below, held),
             },
-        );
-        self.lock_steps.note(step, self.locks);
+        };
         self.note_locks(rt);
-        true
+        below
+    }
+
+    /// The number of the set of all locks that it holds.
+    #[inline(always)]
+    fn lock_set(&mut self, rt: &Runtime) -> LockSetId {
+        match self.locks.last.get() {
+            None => self.locks.below,
+            Some(last) => self.lock_set_with(rt, last),
+        }
+    }
+
+    #[inline(never)]
+    fn lock_set_with(&mut self, rt: &Runtime, last: HeldLock) -> LockSetId {
+        let step = LockStep::new(self.locks.below, last);
+        match self.lock_steps.find(&step) {
+            Some(set) if set != LockSetId(0) => set,
+            _ => {
+                let set = rt.lock_sets.with(self.locks.below, last);
+                self.lock_steps.note(step, set);
+                set
+            }
+        }
+    }
+
+    /// May it not have taken the lock that it took last here, and with these others, before?
+    #[inline]
+    pub fn took_it_anew(&mut self) -> bool {
+        let Some(last) = self.locks.last.get() else {
+            return true;
+        };
+        let step = LockStep::new(self.locks.below, last);
+        let new = self.lock_steps.find(&step).is_none();
+        if new {
+            // The number of the set is given when it is needed.
+            self.lock_steps.note(step, LockSetId(0));
+        }
+        new
     }
 
     #[inline]
     pub fn gave_lock(&mut self, rt: &Runtime, lock: SyncId) {
         self.locks = match self.latest.pop(lock) {
             Some(before) => before,
-            None => rt.lock_sets.without(self.locks, lock),
+            None => Holding {
+                last: Last::NONE,
+                below: rt.lock_sets.without(self.lock_set(rt), lock),
+            },
         };
         self.note_locks(rt);
     }

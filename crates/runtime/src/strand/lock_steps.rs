@@ -1,5 +1,5 @@
 //! What the locks held became when one more was taken, here and while those others were held: a cache, as large as the program's
-//! many locks make worth it.
+//! many locks make worth it. Of some steps only that they were made is known: then the set after it is the empty one.
 //!
 //! Who collects reads the caches of all strands while they go on. So a table never moves: a larger one is made, which has
 //! all that is known, and the smaller one stays until the strand ends. All of them together are less than twice the last.
@@ -8,6 +8,7 @@ use core::alloc::Layout;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::intern::{LockSetId, StackId};
+use crate::locks::{HeldLock, Mode};
 use crate::syncvar::SyncId;
 use crate::sys;
 
@@ -15,9 +16,9 @@ use crate::sys;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct LockStep {
     pub(super) set: LockSetId,
-    pub(super) lock: SyncId,
+    lock: SyncId,
     pub(super) taken_at: StackId,
-    pub(super) shared: bool,
+    shared: bool,
 }
 
 const NO_STEP: LockStep = LockStep {
@@ -28,6 +29,16 @@ const NO_STEP: LockStep = LockStep {
 };
 
 impl LockStep {
+    #[inline(always)]
+    pub(super) fn new(set: LockSetId, taken: HeldLock) -> LockStep {
+        LockStep {
+            set,
+            lock: taken.lock,
+            taken_at: taken.taken_at,
+            shared: taken.mode == Mode::Shared,
+        }
+    }
+
     #[inline(always)]
     fn index(&self, bits: u32) -> usize {
         let mixed = (self.set.0 as u64) << 40 ^ (self.lock.0 as u64) << 20 ^ self.taken_at.0 as u64;
@@ -122,7 +133,7 @@ impl LockSteps {
         (known == *step).then_some(after)
     }
 
-    /// This step, which is not known, ends with these locks held.
+    /// This step ends with these locks held.
     pub(super) fn note(&mut self, step: LockStep, after: LockSetId) {
         let table = self.table.load(Ordering::Relaxed);
         if core::ptr::eq(table, &raw const NOBODYS.table) {
@@ -131,7 +142,7 @@ impl LockSteps {
         // SAFETY: its table, which only this strand changes.
         unsafe {
             let entry = Self::entry(table, &step);
-            self.lost += u32::from((*entry).0 != NO_STEP);
+            self.lost += u32::from((*entry).0 != NO_STEP && (*entry).0 != step);
             *entry = (step, after);
             if self.lost >> (*table).bits > 1 && (*table).bits < MOST {
                 self.grow(table);

@@ -9,6 +9,7 @@ use super::lock_steps::LockSteps;
 use super::{HELD, Strand};
 use crate::intern::{LockSetId, StackId};
 use crate::signal_state::Running;
+use crate::syncvar::SyncId;
 
 impl Strand {
     /// Keeps a number safe that is held across a blocking call, until some more have been held.
@@ -47,7 +48,7 @@ impl Strand {
         }
     }
 
-    /// Calls `stacks` and `sets` for each number that the strand may know.
+    /// Calls `stacks`, `sets` and `locks` for each number that the strand may know.
     ///
     /// # Safety
     /// The strand must stay there meanwhile, and its lists must not move (`Threads::each` sees to both). It may go on.
@@ -55,6 +56,7 @@ impl Strand {
         strand: *const Strand,
         mut stacks: impl FnMut(StackId),
         mut sets: impl FnMut(LockSetId),
+        mut locks: impl FnMut(SyncId),
     ) {
         // In the order in which a number moves from one to the next.
         // SAFETY: by the contract; every value of these words is a good one.
@@ -84,7 +86,11 @@ impl Strand {
                 sets(after);
                 stacks(step.taken_at);
             });
-            sets(crate::sys::glimpse(&raw const (*strand).locks));
+            if let Some(last) = crate::sys::glimpse(&raw const (*strand).locks.last).get() {
+                locks(last.lock);
+                stacks(last.taken_at);
+            }
+            sets(crate::sys::glimpse(&raw const (*strand).locks.below));
         }
     }
 }
