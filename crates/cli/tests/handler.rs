@@ -173,6 +173,50 @@ fn who_only_records_is_not_told() {
     );
 }
 
+/// A child of a fork, which checks itself, has no handler before it registers one, whether that of its parent was refused or not.
+const INHERITED: &str = r"#include <deadheat.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static int first, second;
+static void *write_to(void *place) { *(int *)place = 1; return 0; }
+static void race(int *place) {
+    pthread_t a, b;
+    pthread_create(&a, 0, write_to, place);
+    pthread_create(&b, 0, write_to, place);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+}
+static void say(const struct deadheat_finding *finding, void *who) {
+    (void)finding;
+    printf(`%s told\n`, (const char *)who);
+    fflush(stdout);
+}
+int main(void) {
+    printf(`%d\n`, deadheat_on_finding(say, `parent`));
+    fflush(stdout);
+    if (fork() == 0) {
+        race(&first);
+        printf(`%d\n`, deadheat_on_finding(say, `child`));
+        fflush(stdout);
+        pthread_t thread;
+        pthread_create(&thread, 0, write_to, &second);
+        second = 2;
+        pthread_join(thread, 0);
+        _exit(0);
+    }
+    return wait(0) < 0;
+}
+";
+
+#[test]
+fn a_child_has_no_handler_of_its_parent() {
+    let folder = built("inherited", "clang-19", "", INHERITED);
+    let output = succeed(&mut folder.deadheat("record -o app.dht ./prog"));
+    assert_eq!(text(&output.stdout), "0\n1\nchild told\n");
+}
+
 /// The same source without Deadheat.
 #[test]
 fn without_deadheat_it_costs_nothing() {

@@ -9,7 +9,7 @@ use hashbrown::HashTable;
 use crate::layout::Arena;
 
 /// Fewer are not worth looking for those that nobody needs.
-const FEW: usize = 1 << 19;
+const FEW: usize = 1 << 16;
 /// As many new ones pay for a look at a page of memory.
 const FOR_A_PAGE: usize = 8;
 

@@ -104,6 +104,7 @@ impl Transfers {
     }
 
     /// A number for what has none.
+    #[cold]
     fn number(&mut self, name: Name) -> Holder {
         let holder = match self.free.pop() {
             Some(holder) => holder,
@@ -155,6 +156,7 @@ impl Transfers {
     }
 
     /// What the event learns, before its own accesses.
+    #[inline]
     pub fn before(&mut self, event: &Event, out: &mut Vec<Transfer>) {
         let me = event.strand;
         match event.action {
@@ -214,6 +216,7 @@ impl Transfers {
     }
 
     /// What the event tells, its own accesses included.
+    #[inline]
     pub fn after(&mut self, event: &Event, out: &mut Vec<Transfer>) {
         let me = event.strand;
         match event.action {
@@ -282,6 +285,7 @@ impl Transfers {
     }
 
     /// From a holder that nobody ever told anything there is nothing to learn, and it needs no number.
+    #[inline]
     fn learn(&mut self, me: Strand, from: Name, out: &mut Vec<Transfer>) {
         if let Some(from) = self.find(from) {
             let to = self.strand(me);
@@ -289,12 +293,14 @@ impl Transfers {
         }
     }
 
+    #[inline]
     fn tell(&mut self, me: Strand, to: Name, out: &mut Vec<Transfer>) {
         let from = self.strand(me);
         let to = self.holder(to);
         out.push(Transfer::Learn { from, to });
     }
 
+    #[inline]
     fn read_message(&mut self, me: Strand, addr: Addr, out: &mut Vec<Transfer>) {
         if let Some(from) = self.find(Name::Message(addr)) {
             let to = self.strand(me);
@@ -303,6 +309,7 @@ impl Transfers {
     }
 
     /// A read that does not acquire leaves that to a later acquire fence.
+    #[inline]
     fn hear(&mut self, me: Strand, addr: Addr, out: &mut Vec<Transfer>) {
         if let Some(from) = self.find(Name::Message(addr)) {
             let to = self.holder(Name::Heard(me));

@@ -130,6 +130,8 @@ pub struct Merger {
     hungry: Vec<Index>,
     /// Streams that had nothing more when they were last asked.
     idle: Vec<Index>,
+    /// Streams whose strand has ended: there is nothing more in them, but that must be heard before they are given up.
+    ended: Vec<Index>,
     next: u64,
     pub damages: Damages,
 }
@@ -143,6 +145,7 @@ impl Default for Merger {
             waiting: BinaryHeap::new(),
             hungry: Vec::new(),
             idle: Vec::new(),
+            ended: Vec::new(),
             next: 0,
             damages: Damages::default(),
         };
@@ -177,6 +180,12 @@ impl Merger {
     pub fn advance(&mut self, source: &mut impl Source, sequencer: &mut Sequencer) -> Progress {
         let mut progress = Progress::Waiting;
         self.hungry.append(&mut self.idle);
+        // Nobody waits for what these have, so as long as others have enough they would never be asked, and keep their memory.
+        for index in std::mem::take(&mut self.ended) {
+            if self.feed(index, source, sequencer) {
+                progress = Progress::Some;
+            }
+        }
         while !sequencer.full() {
             let first = self.waiting.peek().map(|&Reverse(first)| first);
             if let Some((number, index)) = first
@@ -190,7 +199,7 @@ impl Merger {
                 }
                 self.pass_act(index, sequencer);
                 progress = Progress::Some;
-            } else if let Some(index) = self.hungry.pop() {
+            } else if let Some(index) = self.hungry.pop().or_else(|| self.ended.pop()) {
                 if self.feed(index, source, sequencer) {
                     progress = Progress::Some;
                 }
@@ -265,10 +274,10 @@ impl Merger {
         };
         while let Some((at, _)) = stream.act.take() {
             let end = (at + words_of(stream.words[at])).min(stream.words.len());
-            let forked = pass(&mut stream, end, sequencer, &mut self.damages);
+            let fate = pass(&mut stream, end, sequencer, &mut self.damages);
             stream.looked = end;
             stream.compact();
-            if let Some(child) = forked
+            if let Some(child) = fate.forked
                 && !self.places.contains(child)
             {
                 self.add(child);
@@ -282,6 +291,7 @@ impl Merger {
                     self.waiting.push(Reverse((number, index)));
                     break;
                 }
+                None if fate.ended => self.ended.push(index),
                 None => self.hungry.push(index),
             }
         }
@@ -289,19 +299,23 @@ impl Merger {
     }
 }
 
-/// Passes on a stream up to a word; the strand that was forked last.
-fn pass(
-    stream: &mut Stream,
-    end: usize,
-    sequencer: &mut Sequencer,
-    damages: &mut Damages,
-) -> Option<Strand> {
-    let mut forked = None;
+/// What became of strands in a piece of a stream.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fate {
+    /// The one that was forked last.
+    forked: Option<Strand>,
+    /// The stream's own has ended.
+    ended: bool,
+}
+
+/// Passes on a stream up to a word.
+fn pass(stream: &mut Stream, end: usize, sequencer: &mut Sequencer, damages: &mut Damages) -> Fate {
+    let mut fate = Fate::default();
     let strand = stream.strand;
     let mut rest = &stream.words[stream.passed..end];
     loop {
         stream.decoder.definitions(&mut rest);
-        let taken = sequencer.accesses(strand, rest, &stream.decoder);
+        let taken = sequencer.accesses(strand, rest, &mut stream.decoder);
         rest = &rest[taken..];
         if taken > 0 {
             continue;
@@ -322,10 +336,12 @@ fn pass(
         }
         match stream.decoder.next(&mut rest) {
             Ok(Some(item)) => {
-                if let Item::Act(act) = &item
-                    && let Action::Fork(child) = act.action
-                {
-                    forked = Some(child);
+                if let Item::Act(act) = &item {
+                    match act.action {
+                        Action::Fork(child) => fate.forked = Some(child),
+                        Action::End => fate.ended = true,
+                        _ => {}
+                    }
                 }
                 sequencer.item(strand, &item);
             }
@@ -339,5 +355,49 @@ fn pass(
     }
     stream.passed = end;
     stream.turns = 0;
-    forked
+    fate
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::detector::{DetectorKind, Needs};
+    use crate::shard::Across;
+    use deadheat_trace::Mutex;
+    use deadheat_trace::wire::{Act, Memory, StackNode, Writer};
+
+    #[test]
+    fn streams_of_strands_that_have_ended_are_given_up_though_others_go_on() {
+        const COUNT: u32 = 2000;
+        let mut memory = Memory::default();
+        let mut number = 0;
+        let mut put = |writer: &mut Writer, words: &mut Vec<u64>, action: Action| {
+            let act = Act::new(number, action, StackNode(0));
+            number += 1;
+            writer.write(&Item::Act(act), words);
+        };
+        // The first strand always has the next act at hand, or the one after that.
+        let (mut main, mut first) = (Writer::default(), Vec::new());
+        for child in 1..=COUNT {
+            put(&mut main, &mut first, Action::Fork(Strand(child)));
+            let (mut writer, mut words) = (Writer::default(), Vec::new());
+            put(&mut writer, &mut words, Action::Begin);
+            put(&mut writer, &mut words, Action::End);
+            memory.set_stream(Strand(child), words);
+            for _ in 0..8 {
+                put(&mut main, &mut first, Action::Lock(Mutex(1)));
+                put(&mut main, &mut first, Action::Unlock(Mutex(1)));
+            }
+        }
+        memory.set_stream(Strand(0), first);
+        let needs = Needs::of(&[DetectorKind::FastTrack]);
+        let mut sequencer = Sequencer::new(1, needs, Across::Frames);
+        sequencer.news_after = 64;
+        let mut merger = Merger::new();
+        while merger.advance(&mut memory, &mut sequencer) != Progress::Done {
+            sequencer.take(&mut Vec::new());
+        }
+        assert_eq!(merger.damages, Damages::default());
+        assert!(merger.streams.len() < 64, "{}", merger.streams.len());
+    }
 }

@@ -49,6 +49,8 @@ pub struct Timelines {
     strands: PerStrand<VecDeque<Moment>>,
     /// Which strands have ended, with which act.
     ended: VecDeque<(u64, Strand)>,
+    /// So many of these, the first ones, have no more than is drawn.
+    short: usize,
     /// All races of accesses before this act were told.
     told: u64,
 }
@@ -83,10 +85,21 @@ impl Timelines {
     /// All races of accesses before this act were told.
     pub fn told(&mut self, until: u64) {
         self.told = until;
+        while let Some(&(at, strand)) = self.ended.get(self.short)
+            && at < until
+        {
+            // Whatever is told from here on is later than all that it did.
+            if let Some(moments) = self.strands.get_mut(strand) {
+                moments.drain(..moments.len().saturating_sub(KEPT));
+                moments.shrink_to_fit();
+            }
+            self.short += 1;
+        }
         while self.ended.get(ENDED).is_some_and(|&(at, _)| at < until)
             && let Some((_, old)) = self.ended.pop_front()
         {
             self.strands.remove(old);
+            self.short = self.short.saturating_sub(1);
         }
     }
 
@@ -153,4 +166,35 @@ fn words(action: Action) -> Option<(&'static str, u64, MomentSide)> {
         | Action::Alloc(_)
         | Action::Free(_) => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::detector::{DetectorKind, Needs};
+    use deadheat_trace::Mutex;
+
+    #[test]
+    fn who_has_ended_keeps_what_is_drawn_and_no_more() {
+        let mut order = Order::new(Needs::of(&[DetectorKind::FastTrack]));
+        let (mut timelines, mut news) = (Timelines::default(), Vec::new());
+        let last = 20 * KEPT as u64;
+        for strand in [1, 2].map(Strand) {
+            for number in 0..last {
+                let act = Act::new(number, Action::Lock(Mutex(number)), StackNode(7));
+                timelines.note(strand, &act, &mut order, &mut news);
+            }
+        }
+        timelines.ended(Strand(1), last);
+        let before = timelines.before(Strand(1), last + 1);
+        assert_eq!(before.len(), KEPT);
+        timelines.told(last);
+        // Something that happened before its end may still be told.
+        assert_eq!(timelines.before(Strand(1), KEPT as u64).len(), KEPT);
+        timelines.told(last + 1);
+        assert_eq!(timelines.before(Strand(1), last + 1), before);
+        let room = |strand| timelines.strands.get(strand).map(VecDeque::capacity);
+        assert!(room(Strand(1)).is_some_and(|room| room <= 2 * KEPT));
+        assert!(room(Strand(2)).is_some_and(|room| room >= last as usize));
+    }
 }

@@ -140,3 +140,58 @@ fn threads_of_one_that_is_waited_for() {
 fn threads_that_nobody_joins() {
     compare("detached", detached);
 }
+
+/// Threads that nobody joins each write to a place of their own and tell nobody. Others come after them, who may have their slots, and
+/// tell all that they know to a last one, which writes to all those places.
+fn unheard(count: u64) -> Maker {
+    let mut maker = Maker::default();
+    for n in 1..=2 * count {
+        let strand = n as u32;
+        maker.act(0, Action::Fork(Strand(strand)));
+        maker.act(0, Action::Detach(Strand(strand)));
+        maker.act(strand, Action::Begin);
+        if n <= count {
+            maker.write(strand, 0x10_0000 + n * 64, 1);
+        } else {
+            maker.act(strand, Action::Lock(Mutex(1)));
+            maker.act(strand, Action::Unlock(Mutex(1)));
+        }
+        maker.act(strand, Action::End);
+    }
+    maker.act(0, Action::Lock(Mutex(1)));
+    for n in 1..=count {
+        maker.write(0, 0x10_0000 + n * 64, 2);
+    }
+    maker.act(0, Action::Unlock(Mutex(1)));
+    maker
+}
+
+/// Each detector by itself: if one forgets to say in which slots it remembers something, others cannot say it in its place.
+#[test]
+fn what_nobody_can_know_of_races_with_who_has_heard_of_the_next_in_its_slot() {
+    const COUNT: u64 = 1000;
+    for detector in DetectorKind::ALL.into_iter().filter(|kind| kind.exact()) {
+        let mut source = unheard(COUNT).finish();
+        let mut sequencer = Sequencer::new(1, Needs::of(&[detector]), Across::Frames);
+        sequencer.forget_eagerly();
+        (sequencer.batch_after, sequencer.news_after) = (64, 64);
+        let mut shard = Shard::new(&[detector], Across::Frames, false).comparing(true);
+        shard.forget_eagerly();
+        let mut merger = Merger::new();
+        loop {
+            let progress = merger.advance(&mut source, &mut sequencer);
+            for batch in sequencer.take(&mut Vec::new()) {
+                shard.check(&batch);
+            }
+            let named: Vec<Named> = std::mem::take(&mut shard.named);
+            named.iter().for_each(|named| sequencer.named(named));
+            if progress == Progress::Done {
+                break;
+            }
+        }
+        let (_, slots) = sequencer.widths();
+        assert!(slots < COUNT as usize, "{detector}: {slots} slots");
+        let bytes = shard.finish().bytes.expect("compared");
+        assert_eq!(bytes.len() as u64, COUNT, "{detector}");
+    }
+}

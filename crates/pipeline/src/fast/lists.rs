@@ -4,11 +4,11 @@ use super::ahead::fetch;
 use super::sites::Site;
 
 /// Entries that a list has room for without memory of its own.
-const NEAR: usize = 4;
+const NEAR: usize = 9;
 
 /// One cell's entries beyond the first, in no order.
 #[derive(Clone, Debug, Default)]
-#[repr(C, align(64))]
+#[repr(C, align(128))]
 pub struct List {
     count: u32,
     // invariant: none unless `count` is NEAR, and never empty
@@ -17,10 +17,10 @@ pub struct List {
     sites: [Site; NEAR],
 }
 
-/// The entries that have no room; boxed, so that a list is one line of the cache.
+/// The entries that have no room; boxed, so that a list is two lines of the cache that are fetched together.
 type Far = Vec<(u64, Site)>;
 
-const _: () = assert!(size_of::<List>() == 64);
+const _: () = assert!(size_of::<List>() == 128);
 
 impl List {
     pub fn len(&self) -> usize {

@@ -62,7 +62,7 @@ pub struct Fast {
 }
 
 /// Fewer pages are not worth a sweep.
-pub const FEW: usize = 1 << 12;
+pub const FEW: usize = 1 << 9;
 
 impl Default for Fast {
     fn default() -> Self {
@@ -97,7 +97,7 @@ impl Fast {
                 sites,
                 ..
             } = self;
-            drop(sites.collect(|mark| pages.sites(lists, mark)));
+            drop(sites.collect(pages.len(), |mark| pages.sites(lists, mark)));
         }
         let now = Now {
             stamp: entry::stamp(run.slot.0, run.time),
@@ -283,7 +283,7 @@ impl Fast {
             sites,
             ..
         } = self;
-        for info in sites.collect(|mark| pages.sites(lists, mark)) {
+        for info in sites.collect(pages.len(), |mark| pages.sites(lists, mark)) {
             used.add(info.caller);
         }
     }

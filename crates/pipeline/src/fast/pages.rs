@@ -80,7 +80,7 @@ pub struct Pages {
     // invariant: as long as `pages`
     cells: Vec<Option<Box<Cells>>>,
     // invariant: a page that is there and its place, or (u64::MAX, _)
-    near: Vec<(u64, Place)>,
+    near: Box<[(u64, Place); NEAR]>,
 }
 
 impl Default for Pages {
@@ -89,7 +89,7 @@ impl Default for Pages {
             places: QuickMap::default(),
             pages: Vec::new(),
             cells: Vec::new(),
-            near: vec![(u64::MAX, 0); NEAR],
+            near: Box::new([(u64::MAX, 0); NEAR]),
         }
     }
 }

@@ -12,8 +12,11 @@ pub struct Site(pub u32);
 /// Those that were numbered lately; a power of two.
 const NEAR: usize = 1 << NEAR_BITS;
 const NEAR_BITS: u32 = 12;
-/// Fewer are not worth a collection.
-const FEW: usize = 1 << 18;
+/// Fewer are not worth a collection, and more than these are whatever it costs.
+const FEW: usize = 1 << 14;
+const MANY: usize = 1 << 18;
+/// As many pay for a look at a page of memory.
+const FOR_A_PAGE: usize = 32;
 
 /// All that is behind the accesses that are remembered.
 #[derive(Debug)]
@@ -21,7 +24,7 @@ pub struct Sites {
     all: Vec<Info>,
     free: Vec<Site>,
     // invariant: each is what has its number
-    near: Vec<(Info, Site)>,
+    near: Box<[(Info, Site); NEAR]>,
     /// So many make a collection due.
     most: usize,
 }
@@ -31,7 +34,7 @@ impl Default for Sites {
         Sites {
             all: vec![Info::default()],
             free: Vec::new(),
-            near: vec![(Info::default(), Site(0)); NEAR],
+            near: Box::new([(Info::default(), Site(0)); NEAR]),
             most: FEW,
         }
     }
@@ -77,10 +80,11 @@ impl Sites {
         self.all.len() - self.free.len() >= self.most
     }
 
-    /// Drops all but those that `each` calls its argument with; what is behind those that stay.
+    /// Drops all but those that `each` calls its argument with, which looks at so many pages; what is behind those that stay.
     #[cold]
     pub fn collect(
         &mut self,
+        pages: usize,
         each: impl FnOnce(&mut dyn FnMut(Site)),
     ) -> impl Iterator<Item = Info> {
         let mut used = vec![false; self.all.len()];
@@ -92,12 +96,13 @@ impl Sites {
         self.free
             .extend(numbers.filter(|&n| !used[n as usize]).map(Site));
         // What a cell holds keeps its number, so that nobody can tell when this was done.
-        for (info, site) in &mut self.near {
+        for (info, site) in self.near.iter_mut() {
             if !used[site.0 as usize] {
                 (*info, *site) = (self.all[0], Site(0));
             }
         }
-        self.most = FEW.max(2 * (self.all.len() - self.free.len()));
+        let worth = (pages * FOR_A_PAGE).clamp(FEW, MANY);
+        self.most = worth.max(2 * (self.all.len() - self.free.len()));
         let kept = self.all.iter().zip(used).filter(|(_, used)| *used);
         kept.map(|(info, _)| *info)
     }
@@ -139,7 +144,7 @@ mod tests {
                 }
             }
             kept.retain(|(n, _)| n % 60_000 != round);
-            let marked = sites.collect(|mark| kept.iter().for_each(|&(_, site)| mark(site)));
+            let marked = sites.collect(0, |mark| kept.iter().for_each(|&(_, site)| mark(site)));
             let marked: HashSet<Info> = marked.collect();
             assert!(kept.iter().all(|&(n, _)| marked.contains(&info(n))));
             for &(n, site) in &kept {
@@ -153,7 +158,7 @@ mod tests {
             sites.all.len()
         );
         assert!(!sites.is_due());
-        (0..2 * FEW as u64).for_each(|n| {
+        (0..2 * MANY as u64).for_each(|n| {
             sites.number(info(n));
         });
         assert!(sites.is_due());

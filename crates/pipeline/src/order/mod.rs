@@ -235,11 +235,15 @@ impl Order {
     }
 
     /// Keeps what the holder knew when the batch began. To be called before the batch changes it.
-    #[inline]
+    #[inline(always)]
     fn start_of(&mut self, holder: Holder) {
-        if !self.needs.starts {
-            return;
+        if self.needs.starts {
+            self.keep_start(holder);
         }
+    }
+
+    #[cold]
+    fn keep_start(&mut self, holder: Holder) {
         let at = holder.0 as usize;
         if self.named.len() <= at {
             self.named.resize(at + 1, 0);

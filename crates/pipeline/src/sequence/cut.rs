@@ -25,9 +25,9 @@ impl Sequencer {
         self.access(strand, addr, size, spot, touched.caller);
     }
 
-    /// The accesses at the beginning of some words of a stream; how many words they are. What is not as most accesses
-    /// are ends it.
-    pub fn accesses(&mut self, strand: Strand, words: &[u64], decoder: &Decoder) -> usize {
+    /// The accesses at the beginning of some words of a stream, with the places and calls that are defined between them; how many
+    /// words they are. What is not as most accesses are ends it.
+    pub fn accesses(&mut self, strand: Strand, words: &[u64], decoder: &mut Decoder) -> usize {
         if self.across == Across::Nothing || self.apart {
             return self.one_by_one(strand, words, decoder);
         }
@@ -49,7 +49,6 @@ impl Sequencer {
         else {
             return self.one_by_one(strand, words, decoder);
         };
-        let caller = decoder.caller();
         let (serial, of) = self.run_number(strand, locks);
         let batch = &mut self.batches[0];
         let before = batch.accesses.len() as u32;
@@ -63,10 +62,18 @@ impl Sequencer {
             accesses: &mut batch.accesses,
             joined: &mut batch.joined,
         };
-        let mut taken = 0;
-        for &word in words {
+        let mut caller = decoder.caller();
+        let mut order = self.order_in_batch;
+        let mut rest = words;
+        while let Some((&word, after)) = rest.split_first() {
             let Some((addr, index)) = access_of(word) else {
-                break;
+                let left = rest.len();
+                decoder.definitions(&mut rest);
+                if rest.len() == left {
+                    break;
+                }
+                caller = decoder.caller();
+                continue;
             };
             let Some(spot) = decoder.place(index) else {
                 break;
@@ -74,17 +81,18 @@ impl Sequencer {
             if !(1..LARGEST).contains(&spot.size()) {
                 break;
             }
-            let access = Access::whole(addr, spot, caller, self.order_in_batch + taken);
-            taken += 1;
+            let access = Access::whole(addr, spot, caller, order);
+            order += 1;
+            rest = after;
             self.joins.add(&mut parts, serial, access);
         }
         run.count += batch.accesses.len() as u32 - before;
         if run.count == 0 {
             batch.steps.pop();
         }
-        self.passed.accesses += u64::from(taken);
-        self.order_in_batch += taken;
-        taken as usize
+        self.passed.accesses += u64::from(order - self.order_in_batch);
+        self.order_in_batch = order;
+        words.len() - rest.len()
     }
 
     /// The same for several checkers.

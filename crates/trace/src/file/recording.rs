@@ -7,6 +7,9 @@ use crate::wire::{Next, Source};
 
 use super::write::{Writer, Written};
 
+/// To forget call stacks costs a recorder as much as a look at so many pages costs a checker: those that come again are written again.
+const AS_PAGES: usize = 1 << 16;
+
 /// What a round over all strands gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
@@ -97,7 +100,7 @@ impl<W: Write> Recording<W> {
             }
             at += 1;
         }
-        if source.stacks_due(0) {
+        if source.stacks_due(AS_PAGES) {
             let used = self.writer.keep(source);
             source.keep_stacks(used);
         }
