@@ -60,10 +60,7 @@ pub unsafe fn settle_both(
 pub unsafe fn join_own(cell: *const Cell, s: &mut Strand, stamp: u64, need: u64) -> bool {
     // SAFETY: by the contract.
     let cell = unsafe { &*cell };
-    let before = Words {
-        first: cell.first.load(Ordering::Relaxed),
-        second: cell.second.load(Ordering::Relaxed),
-    };
+    let before = cell.both_words();
     match join(before, s, stamp, need) {
         Some(after) => {
             cell.set(Right::Owner, before.second, after);

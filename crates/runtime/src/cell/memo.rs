@@ -11,6 +11,14 @@ pub struct Words {
     pub second: u64,
 }
 
+impl Words {
+    /// Of a cell with one entry.
+    #[inline(always)]
+    pub const fn of_one(first: u64) -> Words {
+        Words { first, second: 0 }
+    }
+}
+
 #[derive(Clone, Copy)]
 struct Change {
     before: Words,

@@ -258,6 +258,14 @@ fn listed(memo: &mut Memo, step: &Step, before: Words, new: u64, words: &[u64]) 
 }
 
 impl Cell {
+    #[inline(always)]
+    fn both_words(&self) -> Words {
+        Words {
+            first: self.first.load(Ordering::Relaxed),
+            second: self.second.load(Ordering::Relaxed),
+        }
+    }
+
     /// Changes both words, and unlocks if the first was locked. `second` is what the second word was.
     #[inline(always)]
     fn set(&self, right: Right, second: u64, after: Words) {

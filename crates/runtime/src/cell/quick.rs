@@ -13,7 +13,7 @@
 
 use core::sync::atomic::Ordering;
 
-use deadheat_detect::entry::{self, Entry, LIST, LOCK, MASK, SLOT_SHIFT, WHAT};
+use deadheat_detect::entry::{self, Entry, LIST, LOCK, MASK, PLAIN, SLOT_SHIFT, WHAT, WRITE};
 
 use super::{Cell, Right, Step, Words, lock, pair, settle_table, table, try_lock};
 
@@ -88,14 +88,8 @@ pub struct Change {
 impl Change {
     /// One of no cell.
     pub const NONE: Change = Change {
-        before: Words {
-            first: LIST,
-            second: 0,
-        },
-        after: Words {
-            first: LIST,
-            second: 0,
-        },
+        before: Words::of_one(LIST),
+        after: Words::of_one(LIST),
     };
 }
 
@@ -146,6 +140,9 @@ unsafe fn settle_each<const LOCKED: bool>(
             // SAFETY: by the contract.
             i += unsafe {
                 match sweep.rest {
+                    _ if need & (MASK | PLAIN) == MASK | PLAIN => {
+                        settle_whole(next, count - i, stride, step, new.0, &mut known)
+                    }
                     Rest::Unknown => {
                         settle_known(next, count - i, stride, step, new, left_by, &mut known)
                     }
@@ -232,10 +229,7 @@ unsafe fn settle_known(
     while left > 0 {
         // SAFETY: by the contract.
         let cell = unsafe { &*at };
-        let words = Words {
-            first: cell.first.load(Ordering::Relaxed),
-            second: cell.second.load(Ordering::Relaxed),
-        };
+        let words = cell.both_words();
         if words != before {
             if words.first & (LIST | LOCK) != 0 {
                 break;
@@ -257,6 +251,61 @@ unsafe fn settle_known(
         left -= 1;
     }
     *known = Change { before, after };
+    count - left
+}
+
+/// The same for a plain access to all bytes: it leaves nothing but the writes that it reads.
+///
+/// # Safety
+/// As for [`settle_own`], for each of them.
+#[inline(never)]
+unsafe fn settle_whole(
+    cells: *const Cell,
+    count: usize,
+    stride: isize,
+    step: &Step,
+    new: u64,
+    known: &mut Change,
+) -> usize {
+    let knows = |word: u64| (word ^ new) >> SLOT_SHIFT == 0 || step.clock.covers_word(word);
+    let is_here = |word: u64| word.wrapping_sub(step.base) < step.span;
+    let mut at = cells;
+    let mut left = count;
+    while left > 0 {
+        // SAFETY: by the contract.
+        let mut cell = unsafe { &*at };
+        let before = cell.both_words();
+        if before != known.before {
+            let Words { first, second } = before;
+            if first & (LIST | LOCK) != 0 || !knows(first) || !knows(second) {
+                break;
+            }
+            let here = is_here(first) || is_here(second);
+            let after = match (first & WRITE != 0, second & WRITE != 0) {
+                _ if here && been(before, step, new & WHAT) => before,
+                _ if new & WRITE != 0 => Words::of_one(new),
+                (false, false) => Words::of_one(new),
+                (true, false) => pair(new, first),
+                (false, true) => pair(new, second),
+                (true, true) => break,
+            };
+            *known = Change { before, after };
+        }
+        let after = known.after;
+        loop {
+            cell.set(Right::Owner, before.second, after);
+            at = at.wrapping_offset(stride);
+            left -= 1;
+            if left == 0 {
+                break;
+            }
+            // SAFETY: by the contract.
+            cell = unsafe { &*at };
+            if cell.both_words() != before {
+                break;
+            }
+        }
+    }
     count - left
 }
 
@@ -323,10 +372,7 @@ fn outcome_beside_unknown(before: Words, step: &Step, stamp: u64, need: u64) -> 
 fn outcome_above_floor(before: Words, step: &Step, new: u64) -> Option<Words> {
     let above = |word: u64| !step.floor.covers_word(word);
     match (above(before.first), above(before.second)) {
-        (false, false) => Some(Words {
-            first: new,
-            second: 0,
-        }),
+        (false, false) => Some(Words::of_one(new)),
         (true, false) => Some(pair(new, before.first)),
         (false, true) => Some(pair(new, before.second)),
         (true, true) => None,
@@ -350,10 +396,7 @@ fn room_for(
     }
     if second ^ new <= MASK {
         return Some(match of_first(first, second | new) {
-            0 => Words {
-                first: second | new,
-                second: 0,
-            },
+            0 => Words::of_one(second | new),
             first => Words {
                 first,
                 second: second | new,
@@ -361,10 +404,7 @@ fn room_for(
         });
     }
     match (of_first(first, new), of_second(second, new)) {
-        (0, 0) => Some(Words {
-            first: new,
-            second: 0,
-        }),
+        (0, 0) => Some(Words::of_one(new)),
         (0, old) | (old, 0) => Some(pair(new, old)),
         _ => None,
     }

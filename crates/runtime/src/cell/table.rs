@@ -49,7 +49,7 @@ pub const ADDRESS_UNIT: u32 = 5;
 pub const MOST: usize = 16;
 const SLAB: usize = 64 << 10;
 /// So many accesses are better said by a list than by a table with parts of 1, 2 or 4 bytes, which takes more room.
-const FEW: [usize; 3] = [3, 2, 2];
+const FEW: [usize; 3] = [2, 2, 2];
 
 /// Can a table be better than a list for so many accesses?
 pub const fn is_worth_it(accesses: usize) -> bool {

@@ -19,7 +19,7 @@
 //! |---|---|---|
 //! | 60, 65 | `pieces` | all is done; and there is a signal to deliver |
 //! | 61, 62 | each way | r10 and r11 are what the words become; at 61 the second one becomes the first |
-//! | 70 to 73 | `number` | the number is not where it was looked for first |
+//! | 70 to 76 | `number` | the number is not where it was looked for first |
 //! | 80, 92 | `pieces` | the rest is for [`unsettled`], with the strand at work or not |
 //! | 81 | `pieces` | in a page of the strand's own: may be joined with an access of the same step |
 //! | 82 | `list` | the number is known, the rest is for [`listed`] |
@@ -187,6 +187,9 @@ macro_rules! settle {
                 site_caller = const sites::CALLER,
                 site_stamp = const sites::STAMP,
                 site_id = const sites::ID,
+                site_then = const sites::THEN,
+                last_site = const offset_of!(Strand, sites) + sites::LAST,
+                guessed_site = const offset_of!(Strand, sites) + sites::GUESS,
                 slot_stamp = const offset_of!(Strand, slot_stamp),
                 page_shift = const PAGE_BITS - 1,
                 page_mask = const (PAGES - 1) * 2,

@@ -2,8 +2,13 @@
 //!
 //! A table in which a place can be in two spots, next to each other. It is small at first, and larger for a strand that
 //! has made many sites: it seems to be at more places than the table holds.
+//!
+//! A program is at its places in the same order again and again. So each remembers which one came after it the last time: the
+//! assembler of the hooks, which is most of who asks, looks there first, and has had it fetched meanwhile. Whether it is the right
+//! one it sees by what is there; any spot of the table will do as a guess.
 
 use core::alloc::Layout;
+use core::cell::UnsafeCell;
 use core::mem::offset_of;
 
 use crate::history::{CHUNK, Place, Site, SiteId};
@@ -18,12 +23,15 @@ struct Used {
     caller: StackId,
     id: SiteId,
     stamp: u64,
+    /// The address of the one that came after it; 0 where there is no place.
+    then: usize,
 }
 
 // For the hooks' assembler.
 pub const CALLER: usize = offset_of!(Used, caller);
 pub const STAMP: usize = offset_of!(Used, stamp);
 pub const ID: usize = offset_of!(Used, id);
+pub const THEN: usize = offset_of!(Used, then);
 /// The two halves of a pair are that far apart.
 pub const OTHER: usize = size_of::<Used>();
 const _: () = assert!(OTHER == 32 && offset_of!(Used, place) == 0);
@@ -42,8 +50,13 @@ pub struct Sites {
     pairs: *mut Pair,
     /// One less than there are.
     mask: u32,
+    /// The one that an assembler's hook used last, and the one that came after it before. Never null.
+    last: *mut Used,
+    guess: *mut Used,
 }
 
+pub const LAST: usize = offset_of!(Sites, last);
+pub const GUESS: usize = offset_of!(Sites, guess);
 pub const PAIRS: usize = offset_of!(Sites, pairs);
 pub const LAST_PAIR: usize = offset_of!(Sites, mask);
 
@@ -52,17 +65,20 @@ const NO_SITE: Used = Used {
     caller: StackId(0),
     id: SiteId::NONE,
     stamp: 0,
+    then: 0,
 };
 
-static NOBODYS: Pair = [NO_SITE; 2];
+struct Nobodys(UnsafeCell<Pair>);
+
+// SAFETY: who is nobody has no places.
+unsafe impl Sync for Nobodys {}
+
+static NOBODYS: Nobodys = Nobodys(UnsafeCell::new([NO_SITE; 2]));
 
 impl Sites {
     /// Of somebody who has no place anywhere.
     pub const fn nobodys() -> Sites {
-        Sites {
-            pairs: (&raw const NOBODYS).cast_mut(),
-            mask: 0,
-        }
+        Sites::in_table(NOBODYS.0.get(), 1)
     }
 
     pub fn new() -> Sites {
@@ -75,9 +91,15 @@ impl Sites {
         if table.is_null() {
             sys::die("no memory left for the places of a thread");
         }
+        Sites::in_table(table, pairs)
+    }
+
+    const fn in_table(table: *mut Pair, pairs: usize) -> Sites {
         Sites {
             pairs: table,
             mask: pairs as u32 - 1,
+            last: table.cast(),
+            guess: table.cast(),
         }
     }
 
@@ -113,19 +135,19 @@ impl Sites {
     pub fn note(&mut self, site: Site, id: SiteId, stamp: u64) {
         // SAFETY: a pair of the table, which only its strand uses.
         let pair = unsafe { &mut *self.pair(site.place, site.caller) };
-        let at = match pair.iter().position(|used| used.is(site)) {
-            Some(at) => at,
+        match pair.iter_mut().find(|used| used.is(site)) {
+            Some(used) => (used.id, used.stamp) = (id, stamp),
             None => {
                 pair[1] = pair[0];
-                0
+                pair[0] = Used {
+                    place: site.place,
+                    caller: site.caller,
+                    id,
+                    stamp,
+                    then: &raw const pair[0] as usize,
+                };
             }
-        };
-        pair[at] = Used {
-            place: site.place,
-            caller: site.caller,
-            id,
-            stamp,
-        };
+        }
     }
 
     /// There are more places than the table may hold.
