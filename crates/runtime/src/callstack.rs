@@ -60,7 +60,7 @@ impl Call {
         caller: StackId(0),
         callee: StackId(0),
     };
-    pub const BITS: u32 = 12;
+    pub const BITS: u32 = 11;
     pub const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
     pub const CALLER_SHIFT: u32 = 20;
 

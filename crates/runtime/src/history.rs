@@ -362,8 +362,8 @@ impl SlotHistory {
         let Some(site_at) = kept.numbers.within(chunk) else {
             return;
         };
-        // Neighbours often are of one chunk of sites.
-        let (mut last, mut sites) = (u64::MAX, None);
+        // Numbers in a row are of few chunks of sites.
+        let mut near = [(u64::MAX, None); NEAR];
         for word in (0..CHUNK / 64).rev() {
             // Parts are lower than what stands for them, so they may be added to those that are left.
             let mut left = named[word];
@@ -371,8 +371,9 @@ impl SlotHistory {
                 let bit = left.ilog2() as usize;
                 let seq = chunk << CHUNK_BITS | (word * 64 + bit) as u64;
                 let id = site_at(word * 64 + bit).unwrap_or(SiteId::NONE);
-                if id.chunk() != last {
-                    (last, sites) = (id.chunk(), kept.sites.within(id.chunk()));
+                let (of, sites) = &mut near[id.chunk() as usize % NEAR];
+                if *of != id.chunk() {
+                    (*of, *sites) = (id.chunk(), kept.sites.within(id.chunk()));
                 }
                 let site = sites.as_ref().and_then(|site| site(id.0 as usize % CHUNK));
                 let two = site.and_then(|site| site.place.two(seq));
@@ -440,7 +441,7 @@ impl SlotHistory {
         let whole = |chunk| {
             present.is_some_and(|present| chunk >= present.held.saturating_sub(1) >> CHUNK_BITS)
         };
-        freed += kept.held.reduce(whole, |chunk| held.get(&chunk).copied());
+        freed += kept.held.reduce(whole, |chunk| held.of_chunk(chunk));
         // Who has no number left is not asked for, unless he is the one who goes on here.
         self.owners.lock().retain(|owner| {
             (owner.end == u64::MAX && present.is_some())

@@ -24,12 +24,14 @@ use crate::sys;
 use crate::threads::ThreadId;
 
 mod holding;
+mod joined;
 mod lock_steps;
 mod roots;
 pub(crate) mod sites;
 mod vars;
 
 use self::holding::Latest;
+use self::joined::Joined;
 use self::lock_steps::LockSteps;
 use self::sites::Sites;
 use self::vars::Vars;
@@ -128,6 +130,7 @@ pub struct Strand {
     /// What became of cells lately.
     pub memo: Memo,
     pub lately: Lately,
+    joined: Joined,
     /// What no cell needs to remember.
     pub floor: Floor,
     /// What the access under way races with.
@@ -225,6 +228,7 @@ impl Strand {
             asked: 0,
             memo: Memo::new(),
             lately: Lately::new(),
+            joined: Joined::new(),
             floor: Floor::new(),
             races: Races::NONE,
             vars: Vars::new(),
@@ -471,6 +475,30 @@ impl Strand {
         Some(self.number_site(site, seq))
     }
 
+    /// The stamp of the number that stands for these two ([`Place::both`]) in the present step, a new one if it has none; none if that needs a
+    /// new chunk of history.
+    #[inline(always)]
+    pub fn number_of_both(&mut self, both: Place) -> Option<u64> {
+        if let Some(stamp) = self.joined.find(both, self.sites_from) {
+            return Some(stamp);
+        }
+        let seq = self.seq + 1;
+        if seq >= self.quick_end || self.site.ends_chunk() || self.site_chunk.is_null() {
+            return None;
+        }
+        self.seq = seq;
+        let site = Site {
+            place: both,
+            caller: StackId(0),
+        };
+        let id = self.new_site(site);
+        // SAFETY: the chunk is the one of `seq`, which is published only by a cell written after this.
+        unsafe { Chunk::write(self.chunk, seq, id) };
+        let stamp = entry::stamp(self.slot, seq);
+        self.joined.note(both, stamp);
+        Some(stamp)
+    }
+
     /// The two numbers that `seq` stands for, and the bytes of the first ([`Place::both`]), if it does and that was written down
     /// lately.
     #[inline(always)]
@@ -494,18 +522,22 @@ impl Strand {
     fn number_site(&mut self, site: Site, seq: u64) -> u64 {
         let id = match self.sites.number(site) {
             Some(id) => id,
-            None => {
-                self.site = self.site.next();
-                // SAFETY: the chunk is the one of this site, which no number stands for yet.
-                unsafe { Chunk::write(self.site_chunk, self.site.0 as u64, site) };
-                self.site
-            }
+            None => self.new_site(site),
         };
         // SAFETY: the chunk is the one of `seq`, which is published only by a cell written after this.
         unsafe { Chunk::write(self.chunk, seq, id) };
         let stamp = entry::stamp(self.slot, seq);
         self.sites.note(site, id, stamp);
         stamp
+    }
+
+    /// Writes down one more site, for which there must be room.
+    #[inline(always)]
+    fn new_site(&mut self, site: Site) -> SiteId {
+        self.site = self.site.next();
+        // SAFETY: the chunk is the one of this site, which no number stands for yet.
+        unsafe { Chunk::write(self.site_chunk, self.site.0 as u64, site) };
+        self.site
     }
 
     #[inline(never)]

@@ -13,7 +13,6 @@ use deadheat_detect::entry::{Entry, LIST, LOCK, MASK, PLAIN, WHAT, WRITE};
 
 use super::{Cell, Change, Right, Words, lock, pair};
 use crate::history::{BOTH_REACH, Place};
-use crate::intern::StackId;
 use crate::strand::Strand;
 
 /// Joins the access to an entry of the cell, if there is one that it can be joined to, and all that the cell remembers
@@ -106,8 +105,6 @@ fn joined(old: u64, s: &mut Strand, stamp: u64, need: u64) -> Option<u64> {
         _ => Place::both(older.seq(), older.mask(), newer),
     };
     s.history?.expect_both();
-    let stamp = s
-        .known_number(both, StackId(0))
-        .or_else(|| s.quick_number(both, StackId(0)))?;
+    let stamp = s.number_of_both(both)?;
     Some(stamp | (old | need) & WHAT & (MASK | PLAIN | WRITE))
 }

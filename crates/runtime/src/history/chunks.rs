@@ -6,7 +6,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use std_alloc::boxed::Box;
-use std_alloc::collections::BTreeMap;
+use std_alloc::collections::{BTreeMap, btree_map};
 use std_alloc::vec::Vec;
 
 pub const CHUNK_BITS: u32 = 10;
@@ -71,16 +71,32 @@ enum Kept<T> {
 /// Some of the items of a chunk, in their order, and which they are.
 struct Reduced<T> {
     named: Named,
+    /// How many there are before those of each word of bits.
+    before: [u16; CHUNK / 64],
     items: Box<[T]>,
 }
 
 impl<T: Copy> Reduced<T> {
+    fn new(named: Named, items: Box<[T]>) -> Self {
+        let mut before = [0; CHUNK / 64];
+        let mut all = 0;
+        for (before, bits) in before.iter_mut().zip(named) {
+            *before = all;
+            all += bits.count_ones() as u16;
+        }
+        Reduced {
+            named,
+            before,
+            items,
+        }
+    }
+
     fn get(&self, place: usize) -> Option<T> {
         let (word, bit) = (place / 64, place % 64);
         if self.named[word] >> bit & 1 == 0 {
             return None;
         }
-        let before = count(&self.named[..word]);
+        let before = self.before[word] as usize;
         let here = (self.named[word] & ((1 << bit) - 1)).count_ones() as usize;
         Some(self.items[before + here])
     }
@@ -145,10 +161,7 @@ impl<T: Copy> Kept<T> {
             }
             Kept::All(_) => each_place(&named, |place| items.extend(self.get(place))),
         }
-        *self = Kept::Some(Box::new(Reduced {
-            named,
-            items: items.into_boxed_slice(),
-        }));
+        *self = Kept::Some(Box::new(Reduced::new(named, items.into_boxed_slice())));
     }
 }
 
@@ -222,9 +235,9 @@ impl<T: Copy> Chunks<T> {
     }
 
     /// What [`Self::get`] gives for the numbers of this chunk, by their places in it; none if it has none.
-    pub fn within(&self, index: u64) -> Option<impl Fn(usize) -> Option<T> + '_> {
+    pub fn within(&self, index: u64) -> Option<impl Fn(usize) -> Option<T> + Copy + '_> {
         let kept = self.chunks.get(&index)?;
-        Some(|place| kept.get(place))
+        Some(move |place| kept.get(place))
     }
 
     /// Gives up the items of the chunks that need not be `whole` that have no bit in `named`: how many bytes that frees.
@@ -250,22 +263,15 @@ impl<T: Copy> Chunks<T> {
     }
 
     /// The items that are kept and their numbers, in their order.
-    pub fn numbered(&self) -> impl Iterator<Item = (u64, T)> + '_ {
-        self.chunks.iter().flat_map(|(&index, kept)| {
-            let named = |place: &usize| match kept {
-                Kept::All(_) => true,
-                Kept::Some(kept) => kept.named[place / 64] >> (place % 64) & 1 != 0,
-            };
-            let mut next = 0;
-            (0..CHUNK).filter(named).filter_map(move |place| {
-                let item = match kept {
-                    Kept::All(_) => kept.get(place)?,
-                    Kept::Some(kept) => *kept.items.get(next)?,
-                };
-                next += 1;
-                Some((index << CHUNK_BITS | place as u64, item))
-            })
-        })
+    pub fn numbered(&self) -> Numbered<'_, T> {
+        Numbered {
+            chunks: self.chunks.iter(),
+            kept: None,
+            first: 0,
+            word: CHUNK / 64,
+            left: 0,
+            before: 0,
+        }
     }
 
     /// Calls `f` for the number of each item that is kept, in their order.
@@ -332,5 +338,45 @@ impl<T: Copy> Chunks<T> {
                 any
             }
         })
+    }
+}
+
+/// What [`Chunks::numbered`] gives.
+pub struct Numbered<'a, T> {
+    chunks: btree_map::Iter<'a, u64, Kept<T>>,
+    /// The chunk, and the number of its first item.
+    kept: Option<&'a Kept<T>>,
+    first: u64,
+    /// Which word of its bits, what is left of that, and how many items there were before.
+    word: usize,
+    left: u64,
+    before: usize,
+}
+
+impl<T: Copy> Iterator for Numbered<'_, T> {
+    type Item = (u64, T);
+
+    #[inline]
+    fn next(&mut self) -> Option<(u64, T)> {
+        while self.left == 0 {
+            self.word += 1;
+            if self.word >= CHUNK / 64 {
+                let (&index, kept) = self.chunks.next()?;
+                (self.kept, self.first) = (Some(kept), index << CHUNK_BITS);
+                (self.word, self.before) = (0, 0);
+            }
+            self.left = match self.kept? {
+                Kept::All(_) => u64::MAX,
+                Kept::Some(kept) => kept.named[self.word],
+            };
+        }
+        let place = self.word * 64 + self.left.trailing_zeros() as usize;
+        self.left &= self.left - 1;
+        let item = match self.kept? {
+            Kept::Some(kept) => *kept.items.get(self.before)?,
+            all => all.get(place)?,
+        };
+        self.before += 1;
+        Some((self.first | place as u64, item))
     }
 }

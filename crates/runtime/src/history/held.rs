@@ -11,13 +11,12 @@
 use core::sync::atomic::AtomicU64;
 
 use deadheat_detect::entry::SEQ_MAX;
-use hashbrown::HashMap;
+use std_alloc::vec::Vec;
 
 use super::chunks::{CHUNK, CHUNK_BITS, Chunks, Named, name_in};
 use super::{Chunk, SiteId};
 use crate::intern::LockSetId;
 use crate::locks::{Holding, Last};
-use crate::spread::Spread;
 use crate::sys;
 
 /// From this number on the strand holds these locks. All zeroes is none: number 0 is not used.
@@ -139,26 +138,52 @@ pub fn each_held(changes: &Chunks<Change>, mut f: impl FnMut(Holding)) {
     });
 }
 
-/// A bit for each change that is needed for a number that is kept.
-pub fn needed(changes: &Chunks<Change>, numbers: &Chunks<SiteId>) -> HashMap<u64, Named, Spread> {
-    let mut needed: HashMap<u64, Named, Spread> = HashMap::with_hasher(Spread);
+/// The changes that are needed for numbers that are kept, by chunk, in their order.
+pub struct Needed {
+    chunks: Vec<(u64, Named)>,
+}
+
+impl Needed {
+    /// By their numbers among changes, which come in their order.
+    fn add(&mut self, index: u64) {
+        let chunk = index >> CHUNK_BITS;
+        if self.chunks.last().is_none_or(|&(last, _)| last != chunk) {
+            self.chunks.push((chunk, [0; CHUNK / 64]));
+        }
+        if let Some((_, named)) = self.chunks.last_mut() {
+            name_in(named, index);
+        }
+    }
+
+    /// A bit for each change of the chunk that is needed; none if there is none.
+    pub fn of_chunk(&self, chunk: u64) -> Option<Named> {
+        let at = self
+            .chunks
+            .binary_search_by_key(&chunk, |&(chunk, _)| chunk);
+        at.ok().map(|at| self.chunks[at].1)
+    }
+}
+
+/// The changes that are needed for a number that is kept.
+pub fn needed(changes: &Chunks<Change>, numbers: &Chunks<SiteId>) -> Needed {
+    let mut needed = Needed { chunks: Vec::new() };
     let mut ahead = changes
         .numbered()
         .filter(|(_, change)| change.first() != 0)
         .peekable();
-    // The change before the next one ahead, and whether it is noted as needed.
-    let (mut last, mut noted, mut next) = (None, true, 0);
+    // The number that the next change ahead begins with.
+    let mut next = 0;
+    // The one before it, unless that is known to be needed.
+    let mut last = None;
     numbers.each_number(|seq| {
         if seq >= next {
             while let Some((index, _)) = ahead.next_if(|(_, change)| change.first() <= seq) {
-                (last, noted) = (Some(index), false);
+                last = Some(index);
             }
             next = ahead.peek().map_or(u64::MAX, |(_, change)| change.first());
         }
-        if let Some(index) = last.filter(|_| !noted) {
-            let named = needed.entry(index >> CHUNK_BITS).or_insert([0; CHUNK / 64]);
-            name_in(named, index);
-            noted = true;
+        if let Some(index) = last.take() {
+            needed.add(index);
         }
     });
     needed
@@ -235,7 +260,7 @@ mod tests {
             };
             numbers.reduce(|_| false, named);
             let needed = needed(&changes, &numbers);
-            changes.reduce(|_| false, |chunk| needed.get(&chunk).copied());
+            changes.reduce(|_| false, |chunk| needed.of_chunk(chunk));
         }
         let mut left = 0;
         changes.each(|_| left += 1);
