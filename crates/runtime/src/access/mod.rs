@@ -13,6 +13,7 @@ use crate::intern::StackId;
 use crate::loss::Loss;
 use crate::record;
 use crate::runtime::Runtime;
+use crate::settle::settle_one;
 use crate::shadow::Shadow;
 use crate::strand::Strand;
 
@@ -101,13 +102,7 @@ fn in_cell(rt: &Runtime, s: &mut Strand, addr: usize, need: u64, place: Place) {
     // SAFETY: the shadow gave the cell for this address.
     unsafe {
         if !been(s, cell, need) {
-            let access = InCell {
-                addr,
-                cell,
-                need,
-                place,
-            };
-            unsettled(rt, s, access);
+            settle_one(addr, need, s, cell, place);
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::loss::Loss;
 use crate::pages::PAGE_BITS;
 use crate::record;
 use crate::runtime::Runtime;
+use crate::settle::settle_one;
 use crate::shadow::{REGION, Shadow};
 use crate::strand::Strand;
 
@@ -120,23 +121,28 @@ pub fn range(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touc
                         i += 1;
                         continue;
                     }
+                    let addr = (at & !7) + i * 8;
+                    if mask != MASK {
+                        // SAFETY: as above.
+                        unsafe { settle_one(addr, need, s, cell, place) };
+                        i += 1;
+                        continue;
+                    }
                     let seq = match new {
                         Some(seq) => seq,
                         None => *new.insert(s.number(rt, place)),
                     };
-                    let (addr, stamp) = ((at & !7) + i * 8, entry::stamp(s.slot, seq));
-                    if mask == MASK {
-                        let sweep = Sweep {
-                            stamp,
-                            need,
-                            rest: Rest::Unknown,
-                        };
-                        // SAFETY: as above, and so are the cells behind it.
-                        let run = unsafe { settle_run(s, addr, cell, whole - i, 1, sweep) };
-                        i += run;
-                        if run > 0 {
-                            continue;
-                        }
+                    let stamp = entry::stamp(s.slot, seq);
+                    let sweep = Sweep {
+                        stamp,
+                        need,
+                        rest: Rest::Unknown,
+                    };
+                    // SAFETY: as above, and so are the cells behind it.
+                    let run = unsafe { settle_run(s, addr, cell, whole - i, 1, sweep) };
+                    i += run;
+                    if run > 0 {
+                        continue;
                     }
                     // SAFETY: as above, and we are inside.
                     unsafe { record_quickly(rt, s, addr, cell, stamp, need) };

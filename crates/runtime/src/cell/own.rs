@@ -9,7 +9,7 @@ use super::{Cell, Races, Right, Step, Words, judge, list, merged, pair, table};
 /// Longer lists are changed by [`record_in_own`].
 const MOST_SETTLED: usize = 14;
 /// So many numbers of a strand go by before it looks for what can be forgotten in a list that does not grow.
-const NOW_AND_THEN: u64 = 8;
+const NOW_AND_THEN: u64 = 32;
 
 /// So many accesses of several strands are few.
 const FEW_TRIED: usize = 3;

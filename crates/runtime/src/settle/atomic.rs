@@ -27,23 +27,9 @@ pub fn atomic(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Tou
         // What others did here at the same time is no race, but more than the assembler settles: it would lock the cell in vain.
         let known = |word| s.clock.covers_word(word);
         if words.first & LIST == 0 && known(words.first) && known(words.second) {
-            settle(addr, need, s, cell, place);
+            no_hook::in_words(addr, need, s, cell, place);
         } else {
             unsettled(addr & !7, need, s, cell, place);
         }
     }
-}
-
-/// [`settle_part`] for whoever is no hook.
-///
-/// # Safety
-/// As for [`unsettled`].
-#[unsafe(naked)]
-unsafe extern "C" fn settle(addr: usize, need: u64, s: &mut Strand, cell: *mut Cell, place: Place) {
-    naked_asm!(
-        "mov rax, rcx",
-        "mov r9, r8",
-        "jmp {part}",
-        part = sym settle_part,
-    )
 }

@@ -45,6 +45,7 @@ use crate::strand::{Strand, sites};
 pub use self::across::settle_across;
 pub use self::atomic::atomic;
 pub use self::list::settle_list;
+pub use self::no_hook::settle_one;
 pub use self::one_cell::{settle_part, settle_read8, settle_write8};
 #[cfg(feature = "export")]
 pub(crate) use self::pieces::part_of_table;
@@ -225,6 +226,7 @@ macro_rules! settle {
 mod across;
 mod atomic;
 mod list;
+mod no_hook;
 mod one_cell;
 mod table;
 #[cfg(test)]
