@@ -48,12 +48,12 @@ pub const ADDRESS_UNIT: u32 = 5;
 /// The most entries that a table can stand for.
 pub const MOST: usize = 16;
 const SLAB: usize = 64 << 10;
-/// So many accesses are better said by a list than by a table with parts of 1, 2 or 4 bytes, which takes more room.
-const FEW: [usize; 3] = [2, 2, 2];
+/// So many accesses are better said by two words or a list, which take less room.
+const FEW: usize = 2;
 
 /// Can a table be better than a list for so many accesses?
 pub const fn is_worth_it(accesses: usize) -> bool {
-    accesses > FEW[2]
+    accesses > FEW
 }
 
 /// A table and the bytes of its parts, as a cell's first word tells.
@@ -496,7 +496,7 @@ pub fn made_of(words: &[u64], step: &Step) -> Option<u64> {
         return None;
     }
     let part = rows.largest_part();
-    if words.len() <= FEW[part as usize] {
+    if words.len() <= FEW {
         return None;
     }
     let own = |&word: &u64| Entry(word).slot() == Entry(new).slot();

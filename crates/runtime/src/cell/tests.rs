@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use deadheat_detect::entry::{Care, Op, WHAT};
+use deadheat_detect::entry::{Care, Op, PLAIN, WHAT, WRITE};
 use deadheat_trace::generate::Rng;
 
 use super::*;
@@ -348,6 +348,120 @@ fn a_cell_is_the_list_of_entries_that_nothing_subsumes() {
 fn a_cell_of_a_hundred_strands_is_too() {
     let longest = (0..8).map(|seed| compare(seed, 150, 3000).longest).max();
     assert!(longest > Some(LONGEST_COMMON + 10), "{longest:?}");
+}
+
+/// An access to many cells in a row does to each what it would do to that one alone.
+#[test]
+fn a_run_is_one_cell_after_the_other() {
+    const MANY: usize = 40;
+    for seed in 0..2000 {
+        let mut rng = Rng::new(seed);
+        let mut clock = Clock::new();
+        clock.set(0, u64::MAX);
+        clock.set(1, Entry::new(1, 20, Op::Read, Care::Plain, 0).seq());
+        let step = Step {
+            base: entry::stamp(0, 30),
+            span: entry::stamp(0, 100) - entry::stamp(0, 30),
+            slot: 0,
+            clock: &clock,
+            floor: &NOTHING,
+        };
+        let mut random = || {
+            let (slot, below) = [(0, 35), (0, 35), (1, 20), (1, 24)][rng.below(4) as usize];
+            let op = [Op::Read, Op::Write][rng.below(2) as usize];
+            let mask = [0xff, 0xff, 0x0f, 0x30][rng.below(4) as usize];
+            match rng.below(5) {
+                0 => 0,
+                _ => Entry::new(slot, 1 + rng.below(below), op, Care::Plain, mask).0,
+            }
+        };
+        let kinds: Vec<(u64, u64)> = (0..4).map(|_| (random(), random())).collect();
+        let mut rng = Rng::new(seed + 1);
+        // Neighbours are often alike.
+        let mut kind = kinds[0];
+        let words: Vec<(u64, u64)> = (0..MANY)
+            .map(|_| {
+                if rng.below(3) == 0 {
+                    kind = kinds[rng.below(4) as usize];
+                }
+                kind
+            })
+            .collect();
+        let cells = || -> Vec<Cell> {
+            let cell = |&(first, second): &(u64, u64)| Cell {
+                first: AtomicU64::new(first),
+                second: AtomicU64::new(second),
+            };
+            words.iter().map(cell).collect()
+        };
+        let (together, alone) = (cells(), cells());
+        let sweep = Sweep {
+            stamp: entry::stamp(0, 40),
+            need: [PLAIN, PLAIN | WRITE][rng.below(2) as usize]
+                | [MASK, MASK, 0x0f][rng.below(3) as usize],
+            rest: Rest::Unknown,
+        };
+        let run = |from: &[Cell]| {
+            // SAFETY: cells of the test's own.
+            unsafe {
+                let count = from.len();
+                settle_run(
+                    from.as_ptr(),
+                    count,
+                    1,
+                    Right::Owner,
+                    &step,
+                    sweep,
+                    Change::NONE,
+                )
+            }
+        };
+        let mut at = 0;
+        while at < MANY {
+            // One that cannot be settled is passed over.
+            at += run(&together[at..]) + 1;
+        }
+        for i in 0..MANY {
+            let (was, before) = (words[i], alone[i].both_words());
+            assert_eq!((before.first, before.second), was);
+            run(&alone[i..=i]);
+            let (here, there) = (together[i].both_words(), alone[i].both_words());
+            assert_eq!(here, there, "cell {i} of {was:x?}, seed {seed}");
+            if let Some(whole) = outcome_of(was, &step, sweep) {
+                assert_eq!(here.sorted(), whole, "cell {i} of {was:x?}, seed {seed}");
+            }
+        }
+    }
+}
+
+impl Words {
+    /// Which of the two is the first does not matter.
+    fn sorted(self) -> [u64; 2] {
+        let mut words = [self.first, self.second];
+        words.sort_unstable();
+        words
+    }
+}
+
+/// What the rules of `judge` leave of two words, if two are enough, the step was not there and nothing races.
+fn outcome_of(was: (u64, u64), step: &Step, sweep: Sweep) -> Option<[u64; 2]> {
+    let new = Entry(sweep.stamp | sweep.need);
+    let known = |word: u64| step.clock.covers_word(word);
+    let been = |word: u64| entry::same_step_covers(word, step.base, step.span, sweep.need);
+    if !known(was.0) || !known(was.1) || been(was.0) || been(was.1) {
+        return None;
+    }
+    let mut races = Races::NONE;
+    let mut left: Vec<u64> = [was.0, was.1]
+        .iter()
+        .map(|&old| judge(Entry(old), step, new, new, &mut races))
+        .filter(|&old| old != 0)
+        .collect();
+    assert_eq!(races.count, 0);
+    left.push(new.0);
+    left.resize(left.len().max(2), 0);
+    left.sort_unstable();
+    left.try_into().ok()
 }
 
 /// As many races as bytes and more: each byte is told.

@@ -43,3 +43,20 @@ impl Default for Joined {
         Joined::new()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pair_is_found_as_it_was_noted_while_its_step_lasts() {
+        let mut joined = Joined::new();
+        for n in 1..100 {
+            let pair = Place::both(n, 1 << (n % 8), n + 7);
+            assert_eq!(joined.find(pair, 0), None);
+            joined.note(pair, n << 12);
+            assert_eq!(joined.find(pair, n << 12), Some(n << 12));
+            assert_eq!(joined.find(pair, (n << 12) + 1), None);
+        }
+    }
+}
