@@ -28,7 +28,8 @@ pub type Range = (usize, usize, u64);
 pub struct Freed {
     /// By their start: their end and the stamp. They do not overlap.
     ranges: Locked<BTreeMap<usize, (usize, u64)>>,
-    /// How many parts of ranges lie in regions with this remainder.
+    /// How many parts of ranges lie in regions with this remainder. Asked without the lock, so it is never less than what
+    /// whoever holds it is about to leave there.
     near: [AtomicU32; COUNTERS],
     count: AtomicUsize,
 }
@@ -79,7 +80,7 @@ impl Freed {
         regions.len() >= COUNTERS
             || regions
                 .into_iter()
-                .any(|r| self.near[r % COUNTERS].load(Ordering::Relaxed) > 0)
+                .any(|r| self.near[r % COUNTERS].load(Ordering::Acquire) > 0)
     }
 
     /// Calls `f` for each stamp.
@@ -117,7 +118,8 @@ impl Ranges<'_> {
         for region in regions(start, end) {
             let counter = &self.freed.near[region % COUNTERS];
             let now = counter.load(Ordering::Relaxed);
-            counter.store(now.wrapping_add_signed(by), Ordering::Relaxed);
+            // Who sees that nothing is left here also sees what was marked instead.
+            counter.store(now.wrapping_add_signed(by), Ordering::Release);
         }
     }
 
@@ -150,7 +152,6 @@ impl Ranges<'_> {
                 .collect()
         };
         for (from, to, stamp) in whole {
-            self.counts(from, to, -1);
             self.ranges.remove(&from);
             if from < start {
                 self.put(from, start, stamp);
@@ -158,6 +159,8 @@ impl Ranges<'_> {
             if to > end {
                 self.put(end, to, stamp);
             }
+            // Only now: somebody who hands out a part that stays must see it all the time.
+            self.counts(from, to, -1);
         }
         self.freed.count.store(self.ranges.len(), Ordering::Relaxed);
     }
@@ -218,5 +221,26 @@ mod tests {
         freed.forget(0, usize::MAX);
         assert_eq!(freed.count.load(Ordering::Relaxed), 0);
         assert!(freed.near.iter().all(|n| n.load(Ordering::Relaxed) == 0));
+    }
+
+    #[test]
+    fn what_stays_is_seen_while_another_part_is_cut_out() {
+        let freed = Box::new(Freed::new());
+        let (start, end) = (BASE, BASE + BYTES);
+        freed.insert(start, end, 1);
+        let done = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for stamp in 2..500_000 {
+                    freed.forget(start + 50, start + 100);
+                    freed.insert(start + 50, start + 100, stamp);
+                }
+                done.store(1, Ordering::Release);
+            });
+            while done.load(Ordering::Acquire) == 0 {
+                assert!(freed.may_overlap(start + 120, start + 140));
+                assert_ne!(freed.count.load(Ordering::Relaxed), 0);
+            }
+        });
     }
 }
