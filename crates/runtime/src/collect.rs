@@ -1,8 +1,8 @@
 //! Giving up what nobody can ask for any more, so that a program can run for days in the same memory.
 //!
 //! A collection looks at every entry of every cell and keeps exactly the records that are named, and those that a strand
-//! can still name in its present step. It is due when as much has been added as the last one found to be needed, and not
-//! before that is a good part of the shadow, which it must read as a whole. Other strands go on meanwhile: an entry that
+//! can still name in its present step. It is due when as much has been added as the last one found to be needed, and a
+//! good part of the shadow, since it must read both as a whole. Other strands go on meanwhile: an entry that
 //! moves is never missing from its cell, and a new one is of a present step.
 //!
 //! What cells name also tells which slots of finished strands can be used again ([`crate::threads`]), and what records name
@@ -47,9 +47,9 @@ pub struct Collector {
     retired: Locked<Vec<Retired>>,
 }
 
-/// Bytes that are remembered before the first collection.
+/// Bytes that are remembered before the first collection, and in addition to what is needed before each other one.
 pub(crate) const FIRST: u64 = 16 << 20;
-/// They may grow to the shadow's size divided by this before it is read for them.
+/// As many as the shadow's size divided by this, if that is more.
 const SHADOW_PART: u64 = 3;
 /// So often it is looked whether others have left the runtime ([`Waiting`]).
 const PATIENCE: usize = 1000;
@@ -99,9 +99,7 @@ impl Collector {
         let left = remembered(rt);
         // What is only there because it is new will be gone the next time: it must not make that time later.
         let needed = left.saturating_sub(rt.stacks.spared_bytes() + rt.lock_sets.spared_bytes());
-        let more = needed
-            .max(FIRST)
-            .max(rt.shadow.bytes() as u64 / SHADOW_PART);
+        let more = needed + FIRST.max(rt.shadow.bytes() as u64 / SHADOW_PART);
         self.due_at.store(left + more, Ordering::Relaxed);
         self.under_way.unlock();
     }

@@ -47,6 +47,8 @@ const OWNING_SLOTS: u16 = 0xfff0;
 
 /// A page that changes hands again within this many cycles of the last time is shared.
 const TOO_SOON: u32 = 1 << 16;
+/// So many shared pages in a block, and those that somebody loses there are shared too.
+const MOSTLY: usize = 4;
 /// Cycles are counted in units of this many, so that 32 bits last.
 const UNIT_BITS: u32 = 10;
 
@@ -269,7 +271,12 @@ impl Owners {
             if taken >> page & 1 != 0 {
                 self.owner[page].store(to, Ordering::Release);
             }
-            self.leave_all(taken & !(1 << page));
+            let rest = taken & !(1 << page);
+            if self.is_mostly_shared() {
+                self.share_all(rest);
+            } else {
+                self.leave_all(rest);
+            }
         }
         self.changing.unlock();
     }
@@ -301,6 +308,21 @@ impl Owners {
         for (i, owner) in self.owner.iter().enumerate() {
             if taken >> i & 1 != 0 {
                 owner.store(NOBODY, Ordering::Release);
+            }
+        }
+    }
+
+    /// Are so many pages shared that the others will be?
+    fn is_mostly_shared(&self) -> bool {
+        let shared = |owner: &&AtomicU16| owner.load(Ordering::Relaxed) == SHARED;
+        self.owner.iter().filter(shared).count() >= MOSTLY
+    }
+
+    /// These pages are shared now.
+    fn share_all(&self, taken: u32) {
+        for (i, owner) in self.owner.iter().enumerate() {
+            if taken >> i & 1 != 0 {
+                owner.store(SHARED, Ordering::Release);
             }
         }
     }
