@@ -40,6 +40,11 @@ impl Args {
     pub fn rounds(&self) -> u32 {
         self.rounds.unwrap_or(if self.quick { 2 } else { 5 })
     }
+
+    /// How often at most, where the best runs do not agree: as often as asked for, if so.
+    pub fn most_rounds(&self) -> u32 {
+        self.rounds.unwrap_or(if self.quick { 2 } else { 12 })
+    }
 }
 
 pub const HELP: &str = "\
@@ -50,7 +55,8 @@ usage: bench [OPTIONS]                 one table: CPU time and memory of all pro
 
   --only NAME,...     programs to run
   --tools NAME,...    native, empty, deadheat, split, tsan, helgrind, drd
-  --runs N            interleaved rounds, the best counts (default 5, with --quick 2)
+  --runs N            interleaved rounds, the best counts (default 5, up to 12 where the two best of Deadheat or of
+                      ThreadSanitizer are more than 3 % apart; with --quick 2)
   --quick             small inputs, for CI
   --micro             also nanoseconds per operation; alone with --only none
   --threads N         threads of each program (default 4)

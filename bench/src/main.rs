@@ -63,6 +63,7 @@ fn measure(layout: &Layout, args: &Args) -> Result<u8> {
         programs: args.programs.clone(),
         tools: args.tools.clone(),
         rounds,
+        most_rounds: args.most_rounds(),
         valgrind_rounds: 1,
         quick: args.quick,
         threads: args.threads,

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
-use crate::session::Measured;
+use crate::session::{AGREEMENT, Measured};
 use crate::setup;
 use crate::split;
 use crate::table::{self, Quantity};
@@ -46,6 +46,7 @@ pub fn as_json(m: &Measured, setup: &[(&'static str, String)]) -> Value {
         "setup": setup::as_json(setup),
         "threads": m.plan.threads,
         "rounds": m.plan.rounds,
+        "most_rounds": m.plan.most_rounds,
         "valgrind_rounds": m.plan.valgrind_rounds,
         "quick": m.plan.quick,
         "programs": programs,
@@ -75,7 +76,7 @@ pub fn as_markdown(m: &Measured, setup: &[(&'static str, String)], micro: Option
     let mut out = format!("# Benchmark results of {}\n\n", today());
     let _ = writeln!(
         out,
-        "One run of {}: {} threads, best of {} interleaved rounds ({} for Helgrind and DRD, which get smaller inputs\n\
+        "One run of {}: {} threads, best of {} interleaved rounds{} ({} for Helgrind and DRD, which get smaller inputs\n\
          and are compared with native at the same input). Peak memory is the resident set.\n",
         if m.plan.quick {
             "`make bench-quick` (inputs so small that starting up counts)"
@@ -84,6 +85,15 @@ pub fn as_markdown(m: &Measured, setup: &[(&'static str, String)], micro: Option
         },
         m.plan.threads,
         m.plan.rounds,
+        if m.plan.most_rounds > m.plan.rounds {
+            format!(
+                ", or up to {} where the two best\nof Deadheat or of ThreadSanitizer were more than {:.0} % apart",
+                m.plan.most_rounds,
+                (AGREEMENT - 1.0) * 100.0
+            )
+        } else {
+            String::new()
+        },
         m.plan.valgrind_rounds
     );
     out.push_str(&table::render(m));

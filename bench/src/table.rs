@@ -304,6 +304,7 @@ mod tests {
             programs,
             tools,
             rounds: 1,
+            most_rounds: 1,
             valgrind_rounds: 1,
             quick: true,
             threads: 4,
