@@ -5,7 +5,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use deadheat_detect::entry::{self, Entry, SEQ_MAX, SEQ_SHIFT};
+use deadheat_detect::entry::{self, Entry, MASK, PLAIN, SEQ_MAX, SEQ_SHIFT};
 use std_alloc::boxed::Box;
 use std_alloc::vec::Vec;
 
@@ -25,6 +25,7 @@ use crate::threads::ThreadId;
 
 mod holding;
 mod joined;
+pub(crate) mod known_lists;
 mod lock_steps;
 mod roots;
 pub(crate) mod sites;
@@ -32,6 +33,7 @@ mod vars;
 
 use self::holding::Latest;
 use self::joined::Joined;
+use self::known_lists::KnownLists;
 use self::lock_steps::LockSteps;
 use self::sites::Sites;
 use self::vars::Vars;
@@ -130,6 +132,7 @@ pub struct Strand {
     /// What became of cells lately.
     pub memo: Memo,
     pub lately: Lately,
+    pub(crate) known_lists: KnownLists,
     joined: Joined,
     /// What no cell needs to remember.
     pub floor: Floor,
@@ -228,6 +231,7 @@ impl Strand {
             asked: 0,
             memo: Memo::new(),
             lately: Lately::new(),
+            known_lists: KnownLists::new(),
             joined: Joined::new(),
             floor: Floor::new(),
             races: Races::NONE,
@@ -412,11 +416,15 @@ impl Strand {
         self.numbers = chunk.cast::<SiteId>().wrapping_sub(first as usize);
     }
 
-    /// The common list that `word` names has a plain read of all 8 bytes by the present step.
+    /// The common list that `word` names has such an access by the present step.
     #[inline(always)]
-    pub fn has_read_list(&mut self, word: u64) {
-        self.read_lists[(word >> READ_LISTS_SHIFT) as usize % READ_LISTS] = word;
-        self.read_lists_set = true;
+    pub fn is_in_list(&mut self, word: u64, need: u64) {
+        if need == PLAIN | MASK {
+            self.read_lists[(word >> READ_LISTS_SHIFT) as usize % READ_LISTS] = word;
+            self.read_lists_set = true;
+        } else {
+            self.known_lists.note(word, self.step_base, need);
+        }
     }
 
     #[inline(always)]

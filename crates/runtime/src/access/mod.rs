@@ -229,7 +229,7 @@ unsafe fn settle_in_list(
     let after = unsafe { cell::settle_listed(cell, right, memo, &step, stamp | need) };
     match after {
         Some(0) => s.lately.note(cell, s.step_base, need),
-        Some(word) if need == PLAIN | MASK && word & LIST != 0 => s.has_read_list(word),
+        Some(word) if word & LIST != 0 => s.is_in_list(word, need),
         _ => {}
     }
     after.is_some()
@@ -325,13 +325,16 @@ unsafe fn unsettled_slowly(rt: &Runtime, s: &mut Strand, access: InCell) {
 #[inline(always)]
 unsafe fn been(s: &mut Strand, cell: *const Cell, need: u64) -> bool {
     // SAFETY: by the contract.
+    let first = unsafe { cell::words(cell) }.first;
+    if first & LIST != 0 && s.known_lists.has(first, s.step_base, need) {
+        return true;
+    }
+    // SAFETY: by the contract.
     match unsafe { cell::already_recorded(cell, &s.step(), need) } {
         Been::Never => false,
         Been::Here => true,
         Been::InList(word) => {
-            if need == PLAIN | MASK {
-                s.has_read_list(word);
-            }
+            s.is_in_list(word, need);
             true
         }
     }

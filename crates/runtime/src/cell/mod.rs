@@ -236,6 +236,17 @@ fn to_list(memo: &mut Memo, step: &Step, before: Words, words: &[u64; 3]) -> Wor
 /// A list or a table of `words`, whose last one is the newest.
 fn listed(memo: &mut Memo, step: &Step, before: Words, new: u64, words: &[u64]) -> Words {
     let newest = words[words.len() - 1];
+    // What one strand did is in order, so a table can say it, and takes what it does next where it is: a common list would
+    // have to be looked for at each access.
+    let own = |&word: &u64| Entry(word).slot() == step.slot;
+    if words.iter().all(own)
+        && let Some(first) = table::made_of(words, step)
+    {
+        return Words {
+            first,
+            second: newest,
+        };
+    }
     if memo.hopeful()
         && let Some((list, found)) = list::common(words)
     {
