@@ -42,6 +42,7 @@ pub unsafe fn record_quickly(
     let done = unsafe { settle_as(s, addr, cell, need, stamp) };
     s.at_work.end();
     if !done {
+        s.needs_floor(rt);
         // SAFETY: by the contract.
         unsafe { record(rt, s, addr, cell, Entry(stamp | need)) };
     }

@@ -287,7 +287,10 @@ unsafe fn settle_whole(
                 (false, false) => Words::of_one(new),
                 (true, false) => pair(new, first),
                 (false, true) => pair(new, second),
-                (true, true) => break,
+                (true, true) => match outcome_above_floor(before, step, new) {
+                    Some(after) => after,
+                    None => break,
+                },
             };
             *known = Change { before, after };
         }
