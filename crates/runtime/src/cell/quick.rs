@@ -117,7 +117,7 @@ pub unsafe fn settle_run(
 }
 
 /// So many cells ahead a table is looked for, so that it is there when it is needed.
-const AHEAD: usize = 4;
+const AHEAD: usize = 8;
 
 /// # Safety
 /// As for [`settle_run`].
@@ -276,6 +276,10 @@ unsafe fn settle_whole(
         let mut cell = unsafe { &*at };
         let before = cell.both_words();
         if before != known.before {
+            if left > AHEAD {
+                // SAFETY: by the contract.
+                unsafe { table::expect(at.wrapping_offset(stride * AHEAD as isize)) };
+            }
             let Words { first, second } = before;
             if first & (LIST | LOCK) != 0 || !knows(first) || !knows(second) {
                 break;
