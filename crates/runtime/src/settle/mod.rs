@@ -133,8 +133,8 @@ extern "C" fn deliver(s: &mut Strand) {
     access::deliver_waiting(s);
 }
 
-/// A function of the hooks', what does the rest, and the same for tests: arguments as functions have them, what the hook has seen
-/// of the cell if that is needed, and [`tested::left`] instead of the rest.
+/// A function of the hooks', what does the rest, and the same for tests: arguments as functions have them, the last of which is the
+/// cell's first word as the hook has seen it, what the hook makes of that if it is needed, and [`tested::left`] instead of the rest.
 macro_rules! settle {
     ($(#[$doc:meta])* $name:ident, $tested:ident, $rest:path, $body:expr) => {
         settle!($(#[$doc])* $name, $tested, $rest, "", $body);
@@ -144,8 +144,8 @@ macro_rules! settle {
         #[cfg(test)]
         settle!(
             /// The same for tests.
-            $tested(addr: usize, need: u64, s: &mut Strand, cell: *mut Cell, place: Place),
-            concat!("mov rax, rcx\n mov r9, r8\n", $seen),
+            $tested(addr: usize, need: u64, s: &mut Strand, cell: *mut Cell, place: Place, first: u64),
+            concat!("mov r10, r9\n mov rax, rcx\n mov r9, r8\n", $seen),
             tested::left,
             $body
         );

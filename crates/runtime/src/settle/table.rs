@@ -133,7 +133,6 @@ settle! {
     /// those the cell's first word, as they were seen.
     settle_table, tested_table, unsettled,
     concat!(
-        "mov r10, qword ptr [rax]\n",
         part_of_table!(),
         "mov qword ptr [rsp - 16], r8
          mov qword ptr [rsp - 24], r10\n"

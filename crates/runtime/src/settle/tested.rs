@@ -6,6 +6,7 @@ use super::one_cell::{tested_part, tested_read8, tested_write8};
 use super::table::tested_table;
 use super::two_cells::{tested_read16, tested_write16};
 use super::*;
+use crate::cell;
 
 std::thread_local! {
     static LEFT: core::cell::Cell<bool> = const { core::cell::Cell::new(false) };
@@ -29,25 +30,26 @@ pub unsafe fn settle(
     LEFT.set(false);
     // SAFETY: by the contract.
     unsafe {
-        if crate::cell::has_table(cell) {
-            tested_table(addr, need, s, cell, place);
-        } else if crate::cell::has_list(cell) {
-            let word = crate::cell::words(cell).first;
-            let known = s.known_lists.has(word, s.step_base, need);
+        // Once: others may change the cell, and a word that names no table is none to look into.
+        let first = cell::words(cell).first;
+        if cell::table::named_by(first) {
+            tested_table(addr, need, s, cell, place, first);
+        } else if first & LIST != 0 {
+            let known = s.known_lists.has(first, s.step_base, need);
             assert_eq!(
-                tested_known(need, s, word),
+                tested_known(need, s, first),
                 known,
                 "the assembler asks for the same"
             );
             if !known {
-                tested_list(addr, need, s, cell, place);
+                tested_list(addr, need, s, cell, place, first);
             }
         } else if need == MASK | PLAIN | WRITE {
-            tested_write8(addr, need, s, cell, place);
+            tested_write8(addr, need, s, cell, place, first);
         } else if need == MASK | PLAIN {
-            tested_read8(addr, need, s, cell, place);
+            tested_read8(addr, need, s, cell, place, first);
         } else {
-            tested_part(addr, need, s, cell, place);
+            tested_part(addr, need, s, cell, place, first);
         }
     }
     !LEFT.get()
@@ -67,10 +69,11 @@ pub unsafe fn settle_two(
     LEFT.set(false);
     // SAFETY: by the contract.
     unsafe {
+        let first = cell::words(cell).first;
         if need & WRITE != 0 {
-            tested_write16(addr, need, s, cell, place);
+            tested_write16(addr, need, s, cell, place, first);
         } else {
-            tested_read16(addr, need, s, cell, place);
+            tested_read16(addr, need, s, cell, place, first);
         }
     }
     !LEFT.get()
