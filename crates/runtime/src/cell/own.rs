@@ -8,7 +8,8 @@ use super::{Cell, Races, Right, Step, Words, judge, list, merged, pair, table};
 
 /// Longer lists are changed by [`record_in_own`].
 const MOST_SETTLED: usize = 14;
-/// So many numbers of a strand go by before it looks for what can be forgotten in a list that does not grow.
+/// So many numbers of a strand go by before it looks at all of a list that does not grow: what can be forgotten, and whether a table can
+/// say the rest.
 const NOW_AND_THEN: u64 = 32;
 
 /// So many accesses of several strands are few.
@@ -28,7 +29,7 @@ enum Found {
 /// nothing changed. The cell is locked, and unlocked only if that was done.
 ///
 /// Mostly an earlier access of the same strand is all that goes, and the new one takes its place. What else can be forgotten is
-/// only looked for when the list would grow, and now and then.
+/// only looked for when the list would grow; now and then all is left to [`record_in_own`].
 #[inline(always)]
 pub(super) fn settle_in_own(
     cell: &Cell,
@@ -37,7 +38,7 @@ pub(super) fn settle_in_own(
     new: Entry,
 ) -> bool {
     let len = list.len();
-    if len > MOST_SETTLED {
+    if len > MOST_SETTLED || new.seq().is_multiple_of(NOW_AND_THEN) {
         return false;
     }
     let found = match new.op() {
@@ -52,8 +53,8 @@ pub(super) fn settle_in_own(
         Found::More => return false,
         Found::Replaces(gone) => gone,
     };
-    if gone == 0 || new.seq().is_multiple_of(NOW_AND_THEN) {
-        gone |= find_needless(list, len, step, new);
+    if gone == 0 {
+        gone = find_needless(list, len, step, new);
     }
     if gone.is_power_of_two() && len > 2 {
         list.item(gone.trailing_zeros() as usize)
@@ -140,7 +141,8 @@ fn leave_without(cell: &Cell, list: &'static list::List, gone: u32, step: &Step,
             kept += 1;
         }
     }
-    leave(cell, list, kept, step, last);
+    let wanted = kept == list.len() && is_worth_trying(list, kept, last);
+    leave(cell, list, kept, wanted, step, last);
 }
 
 /// The cell is locked and its list its own: changed in place.
@@ -164,12 +166,19 @@ pub(super) fn record_in_own(
             kept += 1;
         }
     }
-    leave(cell, list, kept, step, whole.0);
+    leave(cell, list, kept, races.count == 0, step, whole.0);
 }
 
-/// Leaves in the cell what its own list has in its first places, and `last`. Unlocks it.
+/// Leaves in the cell what its own list has in its first places, and `last`; in a table if that is wanted and can say it. Unlocks it.
 #[inline(always)]
-fn leave(cell: &Cell, list: &'static list::List, kept: usize, step: &Step, last: u64) {
+fn leave(
+    cell: &Cell,
+    list: &'static list::List,
+    kept: usize,
+    wanted: bool,
+    step: &Step,
+    last: u64,
+) {
     if kept <= 1 {
         let old = if kept == 1 {
             list.item(0).load(Ordering::Relaxed)
@@ -190,10 +199,8 @@ fn leave(cell: &Cell, list: &'static list::List, kept: usize, step: &Step, last:
             },
         );
     }
-    let wanted =
-        kept == list.len() && table::is_worth_it(kept + 1) && is_worth_trying(list, kept, last);
     list.set_len(kept);
-    let table = match wanted {
+    let table = match wanted && table::is_worth_it(kept + 1) {
         true => try_table(list, last, step),
         false => None,
     };

@@ -416,24 +416,28 @@ struct Rows {
 }
 
 impl Rows {
-    /// Puts the access to its bytes, unless something is there that it does not replace.
+    /// Puts the access to its bytes, where it takes the place of what is there if that `gives_way`; false if that is not known.
     #[inline(always)]
-    fn put(&mut self, word: u64, replaces: impl Fn(u64) -> bool) -> bool {
+    fn put(&mut self, word: u64, gives_way: impl Fn(u64) -> Option<bool>) -> bool {
         let row = if word & WRITE != 0 {
             &mut self.writes
         } else {
             &mut self.reads
         };
-        let mut replaced = 0;
+        let (mut last, mut yes) = (0, true);
         let mut bytes = word as u8;
         while bytes != 0 {
             let place = &mut row[bytes.trailing_zeros() as usize % 8];
             bytes &= bytes - 1;
-            if *place != replaced && !replaces(*place) {
-                return false;
+            if *place != last {
+                match gives_way(*place) {
+                    Some(known) => (last, yes) = (*place, known),
+                    None => return false,
+                }
             }
-            replaced = *place;
-            *place = word;
+            if yes {
+                *place = word;
+            }
         }
         true
     }
@@ -483,13 +487,16 @@ pub fn made_of(words: &[u64], step: &Step) -> Option<u64> {
     };
     for &word in old {
         // Of one strand's accesses the later one counts. Who came first of two strands is not known any more.
-        let later = |there: u64| Entry(there).slot() == Entry(word).slot() && there <= word;
+        let later = |there: u64| {
+            let known = there == 0 || Entry(there).slot() == Entry(word).slot();
+            known.then_some(there <= word)
+        };
         if word & (PLAIN | LIST | LOCK) != PLAIN || !rows.put(word, later) {
             return None;
         }
     }
     let covers = |word| step.covers(Entry(word));
-    if new & PLAIN == 0 || !rows.put(new, covers) {
+    if new & PLAIN == 0 || !rows.put(new, |there| covers(there).then_some(true)) {
         return None;
     }
     if new & WRITE != 0 && !rows.forget_reads(new, covers) {

@@ -523,6 +523,54 @@ fn forgetting_a_part_keeps_the_rest_of_everybody() {
     }
 }
 
+/// Pairs and lists have their accesses in any order: a table of them has the last one of each byte.
+#[test]
+fn a_table_has_the_last_access_to_each_byte_in_whichever_order_they_come() {
+    let access = |seq, op, mask| Entry::new(1, seq, op, Care::Plain, mask).0;
+    let old = [
+        access(3, Op::Write, 0xff),
+        access(5, Op::Write, 0x0f),
+        access(6, Op::Read, 0xf0),
+    ];
+    let new = access(8, Op::Write, 0x03);
+    let expected: BTreeSet<Touched> = [
+        access(3, Op::Write, 0xf0),
+        access(5, Op::Write, 0x0c),
+        access(6, Op::Read, 0xf0),
+        new,
+    ]
+    .into_iter()
+    .flat_map(|word| touched(Entry(word)))
+    .collect();
+    let step = Step {
+        base: entry::stamp(1, 8),
+        span: 1 << entry::SEQ_SHIFT,
+        slot: 1,
+        clock: &NOTHING,
+        floor: &NOTHING,
+    };
+    for order in [
+        [0, 1, 2],
+        [0, 2, 1],
+        [1, 0, 2],
+        [1, 2, 0],
+        [2, 0, 1],
+        [2, 1, 0],
+    ] {
+        let [a, b, c] = order.map(|at| old[at]);
+        let first = table::made_of(&[a, b, c, new], &step).expect("one strand's are in order");
+        // SAFETY: a table of the test's own.
+        let (words, count) = unsafe { table::entries(first) };
+        let there: BTreeSet<Touched> = words[..count]
+            .iter()
+            .flat_map(|&word| touched(Entry(word)))
+            .collect();
+        assert_eq!(there, expected, "in the order {order:?}");
+        // SAFETY: no cell names it.
+        unsafe { table::free(first, 1) };
+    }
+}
+
 /// A free takes the place of what its own slot did, and of nothing else.
 #[test]
 fn replacing_keeps_what_others_did() {
