@@ -58,6 +58,13 @@ impl Strand {
         }
     }
 
+    /// The same where nobody can be looked at: false if it is time, and somebody else should ask.
+    #[inline(always)]
+    pub fn floor_can_wait(&mut self) -> bool {
+        self.floor.asked += 1;
+        self.floor.asked < self.floor.due
+    }
+
     #[cold]
     fn look_at_all(&mut self, rt: &Runtime) {
         let mut words = std_alloc::vec![u64::MAX; rt.threads.slots_used()];

@@ -144,13 +144,22 @@ unsafe fn first_touch(rt: &Runtime, s: &mut Strand, access: InCell) {
 /// The cell must be the one of the address.
 #[inline(always)]
 pub unsafe fn unsettled(rt: &Runtime, s: &mut Strand, access: InCell) {
-    let InCell { addr, cell, .. } = access;
+    let InCell { cell, need, .. } = access;
     // SAFETY: by the contract. The hooks have looked at the cell's two words only.
-    if unsafe {
-        cell::has_more(cell) && worth_a_look(s, cell, access.need) && been(s, cell, access.need)
-    } {
-        return;
+    unsafe {
+        if !(cell::has_more(cell) && worth_a_look(s, cell, need) && been(s, cell, need)) {
+            not_been(rt, s, access);
+        }
     }
+}
+
+/// The same for one of whom it is known that the present step has not made it.
+///
+/// # Safety
+/// As for [`unsettled`].
+#[inline(never)]
+pub unsafe fn not_been(rt: &Runtime, s: &mut Strand, access: InCell) {
+    let addr = access.addr;
     if s.frames_known != s.frames_top {
         name_frames(rt, s);
     }
@@ -290,7 +299,9 @@ pub unsafe fn join_own(rt: &Runtime, s: &mut Strand, access: InCell, stamp: u64)
     let InCell { cell, need, .. } = access;
     // SAFETY: by the contract.
     let done = unsafe {
-        cell::join_own(cell, s, stamp, need) || cell::settle_own(cell, &s.step(), stamp, need)
+        cell::join_own(cell, s, stamp, need)
+            || cell::settle_own(cell, &s.step(), stamp, need)
+            || s.floor_can_wait() && cell::make_own_table(cell, stamp, need)
     };
     s.at_work.end();
     if s.signals_wait() {

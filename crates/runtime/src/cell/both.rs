@@ -9,9 +9,9 @@
 
 use core::sync::atomic::Ordering;
 
-use deadheat_detect::entry::{Entry, LIST, LOCK, MASK, PLAIN, WHAT, WRITE};
+use deadheat_detect::entry::{Entry, LIST, LOCK, MASK, PLAIN, SLOT_SHIFT, WHAT, WRITE};
 
-use super::{Cell, Change, Right, Words, lock, pair};
+use super::{Cell, Change, Right, Words, lock, pair, table};
 use crate::history::{BOTH_REACH, Place};
 use crate::strand::Strand;
 
@@ -67,6 +67,29 @@ pub unsafe fn join_own(cell: *const Cell, s: &mut Strand, stamp: u64, need: u64)
         }
         None => false,
     }
+}
+
+/// Makes a table of what the cell remembers and of the new access, if all of it was done by one strand; the same conditions.
+///
+/// # Safety
+/// As for [`settle_both`].
+#[inline(always)]
+pub unsafe fn make_own_table(cell: *const Cell, stamp: u64, need: u64) -> bool {
+    // SAFETY: by the contract.
+    let cell = unsafe { &*cell };
+    let Words { first, second } = cell.both_words();
+    let new = stamp | need;
+    let is_own =
+        |word: u64| (word ^ new) >> SLOT_SHIFT == 0 && word & (PLAIN | LIST | LOCK) == PLAIN;
+    let own = is_own(first) && is_own(second) && (first ^ new) > MASK && (second ^ new) > MASK;
+    if own {
+        let after = Words {
+            first: table::made_of_own(first, second, new),
+            second: new,
+        };
+        cell.set(Right::Owner, second, after);
+    }
+    own
 }
 
 /// What becomes of a cell that names no list and remembers nothing that did not happen before.

@@ -18,7 +18,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use deadheat_detect::entry::{self, Entry, LIST, LOCK, MASK};
 
-pub use self::both::{join_own, settle_both};
+pub use self::both::{join_own, make_own_table, settle_both};
 pub use self::forget::{drop_moot, forget, replace_own, unlock_after_fork};
 pub use self::lately::Lately;
 pub use self::list::LIST_UNIT;

@@ -135,8 +135,10 @@ unsafe fn settle_each<const LOCKED: bool>(
     let right = if LOCKED { Right::Locker } else { Right::Owner };
     let mut i = 0;
     while i < count {
-        if !LOCKED {
-            let next = cells.wrapping_offset(stride * i as isize);
+        let next = cells.wrapping_offset(stride * i as isize);
+        // SAFETY: by the contract.
+        let has_list = unsafe { (*next).first.load(Ordering::Relaxed) & LIST != 0 };
+        if !LOCKED && !has_list {
             // SAFETY: by the contract.
             i += unsafe {
                 match sweep.rest {

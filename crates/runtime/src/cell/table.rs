@@ -119,6 +119,9 @@ impl Table {
     /// The parts that these bytes are, if they are whole ones.
     #[inline(always)]
     fn parts_of(self, mask: u8) -> Option<core::ops::Range<usize>> {
+        if mask == 0xff {
+            return Some(0..self.parts());
+        }
         let from = mask.trailing_zeros() >> self.part;
         let to = (7 - mask.leading_zeros().min(7)) >> self.part;
         let whole = self.bytes(from as usize) | self.bytes(to as usize);
@@ -271,16 +274,18 @@ fn settle(table: Table, past: Past, covers: impl Fn(u64) -> bool, new: u64) -> O
     if new & PLAIN == 0 {
         return None;
     }
-    let mut known = 0;
-    let mut knows = |word: u64| {
-        let yes = word == known || covers(word);
-        known = word;
-        yes
-    };
     if past == Past::Any {
+        // Neighbours often have the same last write, and the same read.
+        let mut known = [0; 2];
         for part in parts.clone() {
-            if !knows(table.get(part, Row::Write)) || !knows(table.get(part, Row::Read)) {
-                return None;
+            for (row, known) in [Row::Write, Row::Read].into_iter().zip(&mut known) {
+                let word = table.get(part, row);
+                if word != *known {
+                    if !covers(word) {
+                        return None;
+                    }
+                    *known = word;
+                }
             }
         }
     }
@@ -512,6 +517,46 @@ pub fn made_of(words: &[u64], step: &Step) -> Option<u64> {
         false => Past::Any,
     };
     Some(past.after(make(&rows, part, step.slot)))
+}
+
+/// The same for two accesses and a new one that one strand made, all of them plain; `first` and `second` are not of the new one's number.
+pub fn made_of_own(first: u64, second: u64, new: u64) -> u64 {
+    let (older, newer) = (first.min(second), first.max(second));
+    // The bytes of an old access that a later one does not stand for.
+    let beside = |old: u64, later: u64| match later & WRITE != 0 || old & WRITE == 0 {
+        true => old & !later & MASK,
+        false => old & MASK,
+    };
+    let in_new = new & MASK;
+    let in_newer = beside(newer, new);
+    let in_older = beside(older, new) & beside(older, newer);
+    // A bit for each byte, all but the last, that one of them touches and not the next byte, or the other way round.
+    let borders = [in_new, in_newer, in_older]
+        .into_iter()
+        .fold(0, |all, bytes| all | bytes ^ bytes >> 1);
+    let part = match borders {
+        _ if borders & 0x77 == 0 => 2,
+        _ if borders & 0x55 == 0 => 1,
+        _ => 0,
+    };
+    let first = take(part, Entry(new).slot());
+    // SAFETY: that named a fresh table.
+    let table = unsafe { Table::of(first) };
+    for at in 0..table.parts() {
+        let byte = 1 << (at << part);
+        let [mut write, mut read] = [0; 2];
+        for (bytes, word) in [(in_older, older), (in_newer, newer), (in_new, new)] {
+            if bytes & byte != 0 {
+                match word & WRITE != 0 {
+                    true => write = word,
+                    false => read = word,
+                }
+            }
+        }
+        table.put(at, Row::Write, write);
+        table.put(at, Row::Read, read);
+    }
+    Past::Own.after(first)
 }
 
 /// A table of these words.

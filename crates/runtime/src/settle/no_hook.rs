@@ -14,7 +14,13 @@ pub unsafe fn settle_one(addr: usize, need: u64, s: &mut Strand, cell: *mut Cell
         if cell::words(cell).first & LIST == 0 {
             in_words(addr, need, s, cell, place);
         } else {
-            unsettled(addr, need, s, cell, place);
+            let access = InCell {
+                addr,
+                cell,
+                need,
+                place,
+            };
+            access::not_been(s.runtime.unwrap_or(&RT), s, access);
         }
     }
 }
