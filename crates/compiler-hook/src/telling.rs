@@ -6,6 +6,14 @@ use crate::Handle;
 use crate::block::Block;
 use crate::hooks::Hook;
 
+/// Of 8 bytes that two calls tell of, one right after the other, which ones a call tells of.
+#[derive(Clone, Copy)]
+pub enum Half {
+    None = 0,
+    First = 1,
+    Second = 2,
+}
+
 /// Builds calls where its builder stands.
 pub struct Teller<'a> {
     pub block: Block<'a>,
@@ -41,12 +49,12 @@ impl<'a> Teller<'a> {
     /// The size of the access, and 256 more if it is a write.
     pub unsafe fn how(&self, hook: &Hook) -> Handle {
         // SAFETY: as above.
-        unsafe { self.part_of_turn(hook, None) }
+        unsafe { self.part_of_turn(hook, None, Half::None) }
     }
 
-    /// The same, and above that one more than how far into what a turn touches it is, if it is a part of that.
-    pub unsafe fn part_of_turn(&self, hook: &Hook, part: Option<i64>) -> Handle {
-        let how = hook.size | (hook.writes as i64) << 8;
+    /// The same, which half it is, and above that one more than how far into what a turn touches it is, if it is a part of that.
+    pub unsafe fn part_of_turn(&self, hook: &Hook, part: Option<i64>, half: Half) -> Handle {
+        let how = hook.size | (hook.writes as i64) << 8 | (half as i64) << 9;
         // SAFETY: as above.
         unsafe { self.number(how | part.map_or(0, |part| part + 1) << 16) }
     }

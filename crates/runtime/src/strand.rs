@@ -9,11 +9,14 @@ use deadheat_detect::entry::{self, Entry, MASK, PLAIN, SEQ_MAX, SEQ_SHIFT};
 use std_alloc::boxed::Box;
 use std_alloc::vec::Vec;
 
+use crate::access::Halves;
 use crate::callstack::{self, CALLS, Call, Frame};
 use crate::cell::{Lately, Memo, Races, Step};
 use crate::clock::Clock;
 use crate::floor::Floor;
-use crate::history::{CHUNK, CHUNK_BITS, Chunk, Notes, Place, Site, SiteId, SlotHistory};
+use crate::history::{
+    BOTH_REACH, CHUNK, CHUNK_BITS, Chunk, Notes, Place, Site, SiteId, SlotHistory,
+};
 use crate::intern::StackId;
 use crate::locks::Holding;
 use crate::pages::{self, AtWork};
@@ -134,6 +137,8 @@ pub struct Strand {
     pub lately: Lately,
     pub(crate) known_lists: KnownLists,
     joined: Joined,
+    /// What a loop does to the first halves of cells, until it is told of the second ones.
+    pub(crate) low_halves: Option<Halves>,
     /// What no cell needs to remember.
     pub floor: Floor,
     /// What the access under way races with.
@@ -233,6 +238,7 @@ impl Strand {
             lately: Lately::new(),
             known_lists: KnownLists::new(),
             joined: Joined::new(),
+            low_halves: None,
             floor: Floor::new(),
             races: Races::NONE,
             vars: Vars::new(),
@@ -505,6 +511,37 @@ impl Strand {
         let stamp = entry::stamp(self.slot, seq);
         self.joined.note(both, stamp);
         Some(stamp)
+    }
+
+    /// The number in the present step that stands for an access at `first` to these bytes of a cell and one at `second` to all others.
+    pub fn number_of_two(&mut self, rt: &Runtime, first: Place, bytes: u8, second: Place) -> u64 {
+        let caller = self.stack(rt);
+        let [first, second] = [first, second].map(|place| {
+            let known = self.known_number(place, caller);
+            match known.map(|stamp| Entry(stamp).seq()) {
+                Some(seq) if self.seq - seq < BOTH_REACH / 2 => seq,
+                _ => self.new_number(rt, place, caller),
+            }
+        });
+        let both = Place::both(first, bytes, second);
+        if let Some(stamp) = self.joined.find(both, self.sites_from) {
+            return Entry(stamp).seq();
+        }
+        if let Some(history) = self.history {
+            history.expect_both();
+        }
+        let seq = self.next_seq(rt);
+        if self.site.ends_chunk() || self.site_chunk.is_null() {
+            self.next_sites(rt);
+        }
+        let id = self.new_site(Site {
+            place: both,
+            caller: StackId(0),
+        });
+        // SAFETY: the chunk is the one of `seq`, which is published only by a cell written after this.
+        unsafe { Chunk::write(self.chunk, seq, id) };
+        self.joined.note(both, entry::stamp(self.slot, seq));
+        seq
     }
 
     /// The two numbers that `seq` stands for, and the bytes of the first ([`Place::both`]), if it does and that was written down

@@ -19,7 +19,7 @@ use crate::Handle;
 use crate::block::Block;
 use crate::hooks::{Called, Hook, MOST};
 use crate::llvm::op;
-use crate::telling::Teller;
+use crate::telling::{Half, Teller};
 
 mod count;
 mod strides;
@@ -31,6 +31,9 @@ use self::told::Told;
 /// for all of their neighbours, and alone.
 const FARTHEST: i64 = 256;
 const FARTHEST_ALONE: i64 = 16;
+
+/// Two accesses of so many bytes, beside each other, may be the halves of what one cell of the runtime stands for.
+const HALF: i64 = 4;
 
 /// Addresses that are made of more than this are not looked at.
 const DEEPEST: usize = 8;
@@ -179,9 +182,21 @@ impl<'a> Loop<'a> {
                         // What is touched in each turn may be all of it together with those of other lines.
                         let around = whole(hooks.iter().filter(|other| near(other)), hook.stride);
                         kept[i] = hook.stride.abs() > FARTHEST_ALONE && around.is_none();
-                        if !kept[i] {
-                            told.strided(&hook, around.map(|from| hook.offset - from));
+                        if kept[i] {
+                            continue;
                         }
+                        let part = |hook: &Hook| around.map(|from| hook.offset - from);
+                        let other = around.and_then(|from| other_half(hooks, &done, &hook, from));
+                        let Some(j) = other else {
+                            told.strided(&hook, part(&hook), Half::None);
+                            continue;
+                        };
+                        done[j] = true;
+                        let mut halves = [hook, hooks[j]];
+                        halves.sort_unstable_by_key(|half| half.offset);
+                        let [low, high] = halves;
+                        told.strided(&low, part(&low), Half::First);
+                        told.strided(&high, part(&high), Half::Second);
                     }
                 }
             }
@@ -194,6 +209,23 @@ impl<'a> Loop<'a> {
         }
         Some(())
     }
+}
+
+/// The hook for the other half of the same 8 bytes of what a turn touches, which begins at `from`, if it is not told yet.
+fn other_half(hooks: &[Hook], told: &[bool], hook: &Hook, from: i64) -> Option<usize> {
+    let part = hook.offset - from;
+    if hook.size != HALF || part % HALF != 0 {
+        return None;
+    }
+    let other = Hook {
+        offset: from + (part ^ HALF),
+        ..*hook
+    };
+    let is_other = |hook: &Hook| {
+        (hook.root == other.root && hook.offset == other.offset)
+            && (hook.size, hook.stride, hook.writes) == (other.size, other.stride, other.writes)
+    };
+    (hooks.iter().zip(told)).position(|(hook, told)| !told && is_other(hook))
 }
 
 /// Where the bytes of these hooks begin, if they are all of what lies between one turn's and the next's, or stay where they are.

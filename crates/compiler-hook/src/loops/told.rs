@@ -3,7 +3,7 @@
 use super::Loop;
 use crate::Handle;
 use crate::hooks::Hook;
-use crate::telling::Teller;
+use crate::telling::{Half, Teller};
 
 /// Builds the calls.
 pub(super) struct Told<'a> {
@@ -44,12 +44,12 @@ impl Told<'_> {
     }
 
     /// The hook's bytes in each turn: a part of what the turn touches, so far from its beginning, if others tell the rest.
-    pub(super) unsafe fn strided(&self, hook: &Hook, part: Option<i64>) {
+    pub(super) unsafe fn strided(&self, hook: &Hook, part: Option<i64>, half: Half) {
         // SAFETY: the builder stands before the loop.
         unsafe {
             let start = self.this.at_first(self.teller.builder, hook.place);
             let stride = self.teller.number(hook.stride);
-            let how = self.teller.part_of_turn(hook, part);
+            let how = self.teller.part_of_turn(hook, part, half);
             self.teller.call(
                 c"__deadheat_touch_strided",
                 hook,

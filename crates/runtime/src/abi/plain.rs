@@ -11,7 +11,7 @@ use core::arch::naked_asm;
 use deadheat_detect::entry::{LIST, MASK, PLAIN, SEQ_SHIFT, WRITE};
 
 use crate::abi::tls;
-use crate::access;
+use crate::access::{self, halves};
 use crate::cell::{ADDRESS_UNIT, PART_SHIFT, TABLE, VERSION_SHIFT};
 use crate::history::{Place, Touch};
 use crate::record::turns::{self, Loop};
@@ -559,6 +559,10 @@ fn part_of(how: usize) -> Option<usize> {
     (how >> 16).checked_sub(1)
 }
 
+/// Set in `how` of a call whose bytes are the first half of so many that the next one's are the second of, and in that one's.
+const FIRST_HALF: usize = 1 << 9;
+const SECOND_HALF: usize = 1 << 10;
+
 extern "C" fn touch_range(addr: usize, bytes: usize, how: usize, pc: u64) {
     let (touch, size) = touch_of(how);
     match tls::me() {
@@ -580,6 +584,21 @@ extern "C" fn touch_strided(addr: usize, count: usize, stride: isize, how: usize
     match tls::me() {
         Some(s) if !s.recording() => {
             let place = Place::new(pc, touch, size);
+            let halves = access::Halves {
+                addr,
+                turns: count,
+                stride,
+                touch,
+                place,
+            };
+            let done = match how & (FIRST_HALF | SECOND_HALF) {
+                FIRST_HALF => halves::first(&RT, s, halves),
+                SECOND_HALF => halves::second(&RT, s, halves),
+                _ => false,
+            };
+            if done {
+                return;
+            }
             let (size, part) = (size as usize, part_of(how));
             access::touch_strided(&RT, s, addr, count, stride, size, touch, place, part);
         }

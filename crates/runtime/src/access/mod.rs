@@ -3,6 +3,7 @@
 
 use deadheat_detect::entry::{self, Entry, LIST, MASK, PLAIN, WRITE};
 
+pub use self::halves::Halves;
 use self::judge::record;
 pub use self::judge::{record_quickly, touched_before_learning};
 use self::runs::range;
@@ -17,6 +18,7 @@ use crate::settle::settle_one;
 use crate::shadow::Shadow;
 use crate::strand::Strand;
 
+pub mod halves;
 mod judge;
 mod runs;
 

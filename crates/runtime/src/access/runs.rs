@@ -3,7 +3,8 @@
 use deadheat_detect::entry::{self, MASK};
 
 use super::{FEW_BYTES, been, ignored, in_cells, leave, record_quickly};
-use crate::cell::{self, Cell, Change, Rest, Sweep};
+pub(super) use crate::cell::Rest;
+use crate::cell::{self, Cell, Change, Sweep};
 use crate::history::{Place, Touch};
 use crate::loss::Loss;
 use crate::pages::PAGE_BITS;
@@ -213,7 +214,7 @@ pub fn touch_strided(
     let mut turn = 0;
     while turn < turns {
         s.enter();
-        let mut new = None;
+        let mut number = Numbered::of(place);
         let pause = (turn + TURNS_AT_ONCE).min(turns);
         while turn < pause {
             let start = at(turn);
@@ -221,17 +222,8 @@ pub fn touch_strided(
             let need = mask << (start % 8) | touch.bits();
             if start % 8 + size <= 8 && stride % 8 == 0 {
                 // The same bytes of one cell in each turn.
-                turn += one_cell_a_turn(
-                    rt,
-                    s,
-                    start,
-                    pause - turn,
-                    stride / 8,
-                    need,
-                    rest,
-                    place,
-                    &mut new,
-                );
+                let (left, stride) = (pause - turn, stride / 8);
+                turn += one_cell_a_turn(rt, s, start, left, stride, need, rest, &mut number);
                 continue;
             }
             if let Some((per_cell, mask)) = per_cell
@@ -241,14 +233,14 @@ pub fn touch_strided(
                 // The same bytes of one cell in each so many turns.
                 let (cells, need) = ((pause - turn) / per_cell, mask | touch.bits());
                 turn += per_cell
-                    * one_cell_a_turn(rt, s, start, cells, 1, need, Rest::Unknown, place, &mut new);
+                    * one_cell_a_turn(rt, s, start, cells, 1, need, Rest::Unknown, &mut number);
                 continue;
             }
             for addr in (start & !7..start + size).step_by(8) {
                 let low = 0xff << start.saturating_sub(addr);
                 let high = 0xff >> (addr + 8).saturating_sub(start + size);
                 let need = (low & high & MASK) | touch.bits();
-                one_cell_a_turn(rt, s, addr, 1, 1, need, Rest::Unknown, place, &mut new);
+                one_cell_a_turn(rt, s, addr, 1, 1, need, Rest::Unknown, &mut number);
             }
             turn += 1;
         }
@@ -267,10 +259,45 @@ fn turns_in_a_cell(addr: usize, stride: isize, size: usize) -> Option<(usize, u6
     (first + size <= apart).then_some((8 / apart, all))
 }
 
+/// The number that many accesses share, once one of them needs it.
+pub(super) struct Numbered {
+    places: Places,
+    seq: Option<u64>,
+}
+
+enum Places {
+    One(Place),
+    /// One for these bytes of a cell, and another for all others.
+    Two(Place, u8, Place),
+}
+
+impl Numbered {
+    fn of(place: Place) -> Numbered {
+        Numbered {
+            places: Places::One(place),
+            seq: None,
+        }
+    }
+
+    pub(super) fn of_two(first: Place, bytes: u8, second: Place) -> Numbered {
+        Numbered {
+            places: Places::Two(first, bytes, second),
+            seq: None,
+        }
+    }
+
+    fn get(&mut self, rt: &Runtime, s: &mut Strand) -> u64 {
+        *self.seq.get_or_insert_with(|| match self.places {
+            Places::One(place) => s.number(rt, place),
+            Places::Two(first, bytes, second) => s.number_of_two(rt, first, bytes, second),
+        })
+    }
+}
+
 /// Records accesses to the same bytes of some cells, from that of `addr` on and each `stride` beyond the one before; how many
-/// of `count`, at least one. `new` is their number when they have one.
+/// of `count`, at least one.
 #[allow(clippy::too_many_arguments)]
-fn one_cell_a_turn(
+pub(super) fn one_cell_a_turn(
     rt: &Runtime,
     s: &mut Strand,
     addr: usize,
@@ -278,8 +305,7 @@ fn one_cell_a_turn(
     stride: isize,
     need: u64,
     rest: Rest,
-    place: Place,
-    new: &mut Option<u64>,
+    number: &mut Numbered,
 ) -> usize {
     let addr = addr & !7;
     let Some(cell) = rt.shadow.cell(addr) else {
@@ -298,11 +324,7 @@ fn one_cell_a_turn(
         if been(s, cell, need) {
             return 1;
         }
-        let seq = match *new {
-            Some(seq) => seq,
-            None => *new.insert(s.number(rt, place)),
-        };
-        let stamp = entry::stamp(s.slot, seq);
+        let stamp = entry::stamp(s.slot, number.get(rt, s));
         let sweep = Sweep { stamp, need, rest };
         let run = settle_run(s, addr, cell, count, stride, sweep);
         if run == 0 {
@@ -313,7 +335,7 @@ fn one_cell_a_turn(
 }
 
 /// Then others are let in.
-const TURNS_AT_ONCE: usize = 4096;
+pub(super) const TURNS_AT_ONCE: usize = 4096;
 
 /// `s` touches a range at `pc`.
 pub fn access_range(rt: &Runtime, s: &mut Strand, addr: usize, size: usize, touch: Touch, pc: u64) {

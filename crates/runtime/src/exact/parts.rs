@@ -3,7 +3,8 @@
 use deadheat_trace::generate::Rng;
 
 use super::player::plain;
-use crate::access;
+use crate::access::halves::{self, HALF};
+use crate::access::{self, Halves};
 use crate::history::{Place, Touch};
 use crate::runtime::Runtime;
 use crate::strand::Strand;
@@ -59,6 +60,56 @@ fn single(rt: &'static Runtime, s: &mut Strand, rng: &mut Rng, base: usize, done
     }
 }
 
+/// A loop over all or some of the bytes whose parts are halves of cells, each two told together. Between them another loop may be told
+/// of, as from the handler of a signal.
+fn halves(rt: &'static Runtime, s: &mut Strand, rng: &mut Rng, base: usize, done: &mut Done) {
+    let stride = 8 * (1 + rng.below(4) as usize);
+    let begin = rng.below(3) as usize * 4;
+    let turns = 1 + rng.below(((BYTES - begin) / stride) as u64) as usize;
+    let backwards = rng.below(2) == 0;
+    let touch = touch(rng);
+    for from in (0..stride).step_by(8) {
+        for half in 0..2 {
+            if half == 1 && rng.below(8) == 0 {
+                parts(rt, s, rng, base, done);
+                if rng.below(2) == 0 {
+                    halves(rt, s, rng, base, done);
+                }
+            }
+            let from = from + half * HALF;
+            let last = (turns - 1) * stride;
+            let told = Halves {
+                addr: base + begin + from + if backwards { last } else { 0 },
+                turns,
+                stride: if backwards {
+                    -(stride as isize)
+                } else {
+                    stride as isize
+                },
+                touch,
+                place: Place::new(PC + 16 + (from / HALF) as u64, touch, HALF as u64),
+            };
+            let kept = match half {
+                0 => halves::first(rt, s, told),
+                _ => halves::second(rt, s, told),
+            };
+            if !kept {
+                let Halves {
+                    addr,
+                    stride,
+                    place,
+                    ..
+                } = told;
+                access::touch_strided(rt, s, addr, turns, stride, HALF, touch, place, Some(from));
+            }
+            for turn in 0..turns {
+                let at = begin + turn * stride + from;
+                done.note(at..at + HALF, touch, told.place.pc());
+            }
+        }
+    }
+}
+
 /// A loop over all or some of the bytes, whose parts are told in any order.
 fn parts(rt: &'static Runtime, s: &mut Strand, rng: &mut Rng, base: usize, done: &mut Done) {
     let size = [1, 2, 4, 8][rng.below(4) as usize] as usize;
@@ -96,8 +147,9 @@ fn parts_of_a_turn_lose_nothing() {
         // The second strand learns of the steps up to this one.
         let (steps, told) = (2 + rng.below(3) as usize, rng.below(4) as usize);
         while done.step < steps {
-            match rng.below(2) {
+            match rng.below(3) {
                 0 => single(&RT, first, &mut rng, base, &mut done),
+                1 => halves(&RT, first, &mut rng, base, &mut done),
                 _ => parts(&RT, first, &mut rng, base, &mut done),
             }
             let published = first.published().clone();

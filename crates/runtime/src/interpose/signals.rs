@@ -92,6 +92,8 @@ pub(crate) fn jumped_out(s: &mut Strand, left: u32) {
     while s.handlers.len() > left as usize {
         if let Some(running) = s.handlers.pop() {
             s.restore_frames(&RT, running.frames);
+            // If it interrupted two calls that tell of one loop, that loop is not come to.
+            s.low_halves = None;
         }
     }
 }
