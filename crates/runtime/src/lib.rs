@@ -17,6 +17,7 @@
 extern crate alloc as std_alloc;
 
 pub mod access;
+pub mod ahead;
 pub mod alloc;
 pub mod callstack;
 pub mod cell;

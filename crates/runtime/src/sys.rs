@@ -27,6 +27,7 @@ pub mod nr {
     pub const WRITE: usize = 1;
     pub const OPEN: usize = 2;
     pub const CLOSE: usize = 3;
+    pub const FSTAT: usize = 5;
     pub const MMAP: usize = 9;
     pub const MPROTECT: usize = 10;
     pub const MUNMAP: usize = 11;
@@ -45,6 +46,7 @@ pub mod nr {
     pub const KILL: usize = 62;
     pub const GETCWD: usize = 79;
     pub const READLINK: usize = 89;
+    pub const FSTATFS: usize = 138;
     pub const GETTID: usize = 186;
     pub const FUTEX: usize = 202;
     pub const EXIT_GROUP: usize = 231;

@@ -12,6 +12,7 @@ use deadheat_detect::entry::{LIST, MASK, PLAIN, SEQ_SHIFT, WRITE};
 
 use crate::abi::tls;
 use crate::access::{self, halves};
+use crate::ahead;
 use crate::cell::{ADDRESS_UNIT, PART_SHIFT, TABLE, VERSION_SHIFT};
 use crate::history::{Place, Touch};
 use crate::record::turns::{self, Loop};
@@ -307,6 +308,35 @@ macro_rules! write_whole {
     };
 }
 
+/// What is read may be an address, and what lies there is mostly what the program looks at next: it comes while this access is
+/// settled, and so does its cell. Only addresses near the one that is read are taken for such.
+macro_rules! expect_next {
+    (read) => {
+        "cmp byte ptr [rip + {never}], 0
+         jne 5f
+         mov r10, qword ptr [rdi]
+         mov rcx, r10
+         xor rcx, rdi
+         shr rcx, 32
+         jnz 5f
+         mov rcx, qword ptr [rdx + 16]
+         mov r11, r10
+         shr r11, 16
+         mov rcx, qword ptr [rcx + r11*8]
+         test rcx, rcx
+         jz 5f
+         prefetcht0 byte ptr [r10]
+         lea rcx, [rcx + r10*2]
+         prefetcht0 byte ptr [rcx]
+         prefetcht0 byte ptr [rcx + 48]
+      5:
+        "
+    };
+    (write) => {
+        "# {never}\n"
+    };
+}
+
 /// Hooks for 8 bytes: a cell, or across two.
 macro_rules! whole_hook {
     ($way:ident, $likely:literal, $other:literal, $name:ident, $kind:expr, $touch:expr, $slow:path, $settle:path) => {
@@ -325,13 +355,15 @@ macro_rules! whole_hook {
                 concat!("mov r10, qword ptr [rax + ", $other, "]"),
                 whole_word!("r10", "need", "33f"),
                 "mov esi, {need}",
-                "jmp 40f",
+                "jmp 41f",
                 "33: ret",
                 across!("255", "0xfff8"),
+                "41:",
+                expect_next!($way),
                 check_list!($way),
                 slow_tail!("8"),
                 need = const MASK | $kind, kind = const $kind, slow = sym $slow, settle = sym $settle, across = sym settle::settle_across, settle_table = sym settle::settle_whole_table, settle_list = sym settle::settle_list,
-                place = const Place::new(0, $touch, 8).0,
+                place = const Place::new(0, $touch, 8).0, never = sym ahead::NEVER,
                 list = const LIST, table = const TABLE, no_version = const 64 - VERSION_SHIFT, seq_shift = const SEQ_SHIFT,
                 address_unit = const ADDRESS_UNIT, part_shift = const PART_SHIFT,
                 lists_shift = const READ_LISTS_SHIFT, lists_mask = const READ_LISTS - 1

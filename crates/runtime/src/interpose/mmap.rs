@@ -6,6 +6,7 @@ use core::sync::atomic::Ordering;
 use std_alloc::vec::Vec;
 
 use crate::access::leave;
+use crate::ahead;
 use crate::interpose;
 use crate::interpose::Call;
 use crate::interpose::malloc::{fresh, inside};
@@ -85,6 +86,7 @@ interpose! {
         // SAFETY: the program's own call.
         let p = unsafe { real(at, len, prot, flags, fd, offset) };
         if p as usize != FAILED {
+            ahead::mapped(flags, fd);
             mapped(&mut call, p as usize, pages(len));
         }
         p
@@ -94,6 +96,7 @@ interpose! {
         // SAFETY: the program's own call.
         let p = unsafe { real(at, len, prot, flags, fd, offset) };
         if p as usize != FAILED {
+            ahead::mapped(flags, fd);
             mapped(&mut call, p as usize, pages(len));
         }
         p
