@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use crate::session::{Key, Measured};
 use crate::split;
 use crate::tool::Tool;
+use crate::workload::REPORTS;
 
 /// No program may cost more than this many times ThreadSanitizer's CPU time.
 const WORST_PROGRAM: f64 = 1.5;
@@ -162,7 +163,7 @@ pub fn render(m: &Measured) -> String {
     if !findings.is_empty() {
         let _ = writeln!(
             out,
-            "\nReports printed by the tools during the runs: {findings}."
+            "\nReports printed by the tools during the runs: {findings}. Their texts are kept in the folder `{REPORTS}` of the cache."
         );
     }
     out

@@ -11,6 +11,9 @@ use crate::layout::Layout;
 use crate::measure::{Cost, Ended, Job, Running};
 use crate::tool::{Build, Tool};
 
+/// Where reports are kept, below the cache.
+pub const REPORTS: &str = "reports";
+
 /// One run to make.
 pub struct Run<'a> {
     pub layout: &'a Layout,
@@ -95,6 +98,9 @@ impl Run<'_> {
         };
         self.check_end(&cost, &checksum, &stderr)?;
         let findings = self.count_findings(&stderr);
+        if findings > 0 {
+            self.keep_report(&stderr, &base, findings)?;
+        }
         let text = fs::read(&stderr).unwrap_or_default();
         Ok(Outcome {
             cost,
@@ -218,6 +224,15 @@ impl Run<'_> {
                 stderr.display()
             )));
         }
+        Ok(())
+    }
+
+    /// Keeps what the tool printed beyond the next run, one file for each number of findings: a report that comes in one
+    /// run of fifty is lost otherwise.
+    fn keep_report(&self, stderr: &Path, base: &str, findings: usize) -> Result<()> {
+        let kept = self.layout.cached_dir(REPORTS)?;
+        let kept = kept.join(format!("{base}-{findings}.txt"));
+        fs::copy(stderr, &kept).map_err(|e| Error::io("cannot write", &kept, &e))?;
         Ok(())
     }
 
